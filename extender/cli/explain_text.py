@@ -11,12 +11,12 @@ from extender.plugins.coscheduling.report.gang_status import (
     GangStatus,
     GangSummary,
     KeptFree,
-    Member,
-    MemberState,
     PreemptionView,
     Relaxation,
     RoomKept,
     Shortfall,
+    ShownMember,
+    ShownState,
     Victim,
 )
 
@@ -42,7 +42,7 @@ def listing(
             gang.key,
             gang.phase,
             gang.reason or "-",
-            f"{gang.members.get(MemberState.BOUND, 0)}/{gang.min_member or '-'}",
+            f"{gang.members.get(ShownState.BOUND, 0)}/{gang.min_member or '-'}",
             counts(gang),
             age(gang.waiting_since or gang.since, now),
         )
@@ -168,7 +168,7 @@ def _victim(victim: Victim) -> str:
 
 def _doing(status: GangStatus) -> str:
     """What happens to a gang that does not wait for a plan."""
-    coming = [each.name for each in status.member_list if each.state is MemberState.PLANNED]
+    coming = [each.name for each in status.member_list if each.state is ShownState.PLANNED]
     names = ", ".join(coming[:SHOWN_DOMAINS]) + (" ..." if len(coming) > SHOWN_DOMAINS else "")
     match status.gang.phase:
         case "Planned":
@@ -197,7 +197,7 @@ def shortfall_lines(short: Shortfall) -> Iterator[str]:
         yield short.slices
 
 
-def _members(members: Sequence[Member]) -> Iterator[str]:
+def _members(members: Sequence[ShownMember]) -> Iterator[str]:
     by_name = sorted(members, key=lambda each: natural(each.name))
     rows = [(each.name, each.state.value, each.node or "-", ",".join(each.gates) or "-") for each in by_name]
     if any(each.gates for each in members):
@@ -210,7 +210,7 @@ def _members(members: Sequence[Member]) -> Iterator[str]:
 
 def counts(gang: GangSummary) -> str:
     """`3 waiting, 1 gated`, the furthest first."""
-    states = [state.value for state in reversed(MemberState)]
+    states = [state.value for state in reversed(ShownState)]
     return ", ".join(f"{number} {state}" for state in states if (number := gang.members.get(state, 0)))
 
 

@@ -173,7 +173,7 @@ def _coscheduling_dependencies(
             assumed=frozenset,
         ),
     )
-    return replace(plain.configured(configuration), pack_single_pods=scores, shadow=NO_BACKFILL)
+    return replace(plain.configured(configuration), pack_single_pods=scores, backfill=NO_BACKFILL)
 
 
 def _parked(pod: corev1.Pod) -> corev1.Pod:

@@ -109,7 +109,7 @@ def _run(snapshot: Snapshot, of: Mapping[str, planner.Request]) -> None:
         if isinstance(result, planner.Placement):
             said = f"{len(set(result.nodes.values()))} nodes, {len(result.waves)} waves {result.domain}"
         else:
-            assert isinstance(result, planner.Verdict)
+            assert isinstance(result, planner.NoPlacement)
             said = f"{result.cause}: {result.reason} ({result.placed} of {result.needed} {result.fits_at})"
         print(f"  {name:34} {took:9.1f} ms   {said}")
 

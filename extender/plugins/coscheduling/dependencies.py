@@ -50,8 +50,7 @@ class Steering(Protocol):
         ...
 
     def activate_by_nomination(self, places: Sequence[tuple[corev1.Pod, str]]) -> None:
-        """Has pods tried again that kube-scheduler's own filters have refused: only room that comes free wakes these, be it
-        that of a nomination to the node, made for a moment."""
+        """Requeues pods rejected by in-tree filters: sets a nomination and clears it at once, which fires AssignedPodDelete."""
         ...
 
     def activate(self, pods: Sequence[corev1.Pod]) -> None:
@@ -241,46 +240,55 @@ class Judges(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class CoschedulingDependencies:
-    """newest_snapshot: the cluster now, assumed pods included. submit: runs a task in the background, once however
-    often it is asked for before it starts. offload: runs a pure function off the event loop, and returns its result.
-    may_commit: whether we lead. hold_limit: the longest a hold of a gang of n may last, in seconds. may_plan: whether we
-    lead and have seen the whole cluster. ours: whether a pod is of a scheduler that we serve; scheduler_name: one of these.
-    topology: the levels that are configured. pack_single_pods: whether prioritize keeps such pods off free domains.
-    offers_all: whether kube-scheduler offers us every node that it finds feasible, and they are few enough for it to judge them all
-    at less than a nomination costs. offers_few: whether that holds of the sample that it offers, which need not have the member's slot.
-    has_unbound_claims: whether a pod has volumes that kube-scheduler is still to bind. errors_back_off: whether a failed bind
-    call sends the pod into an error back-off, as kube-scheduler's.
-    plan_beside: runs a turn of planning on a thread of its own, once however often it is asked for before it starts, so that filter
-    calls wait for plans only for a moment; None: the one that needs a plan makes it. wait: for an event, for so many seconds.
-    max_held_binds: the most bind calls that are held at a time.
-    succeeded_pods: lists the pods of a namespace that have Succeeded, in the background, and hands them over; nothing where they cannot be
-    listed. ring: wakes all parked pods that we have refused by one event, these among
-    them; None: they are woken one by one. preemption: None where no pod is evicted for gangs."""
+    """What Coscheduling needs of the scheduler around it; made by its factory."""
 
+    # the cluster now, assumed pods included
     newest_snapshot: Callable[[], NodeInfoLister]
     judges: Judges
     steering: Steering
     verdicts: Verdicts
+    # runs a task of that name in the background; asked for again before it starts, it runs once
     submit: Callable[[str, Callable[[], None]], None]
+    # runs a pure function off the event loop, and returns its result
     offload: Callable[..., Any]
+    # whether we lead
     may_commit: Callable[[], bool]
+    # the longest that members of a gang of so many may be held, in seconds
     hold_limit: Callable[[int], float] = lambda members: math.inf
+    # whether we lead and have seen the whole cluster
     may_plan: Callable[[], bool] = lambda: True
+    # whether a pod is of a scheduler that we serve
     ours: Callable[[corev1.Pod], bool] = lambda pod: True
+    # one of these schedulers
     scheduler_name: str = DEFAULT_SCHEDULER_NAME
+    # whether gated members are freed of our gate once their gang is refused, for autoscalers to see
     ungate_refused: bool = False
+    # the levels that are configured
     topology: Topology = UNTOLD
+    # whether prioritize keeps single pods off free domains
     pack_single_pods: bool = False
-    shadow: BackfillRules = NO_BACKFILL
+    # when nodes are kept free for the gang that waits longest
+    backfill: BackfillRules = NO_BACKFILL
+    # whether a pod has volumes that kube-scheduler is still to bind
     has_unbound_claims: Callable[[corev1.Pod], bool] = lambda pod: False
+    # whether a failed bind call sends the pod into an error back-off, as kube-scheduler's does
     errors_back_off: bool = False
+    # whether kube-scheduler offers us all nodes that pass its filters, and judging them all costs it less than a nomination
     offers_all: Callable[[], bool] = lambda: False
+    # whether judging the sample of nodes that it offers costs less than a nomination; the sample need not have the member's slot
     offers_few: Callable[[], bool] = lambda: False
+    # runs a turn of planning on a thread of its own, so that filter calls wait for plans only for a moment; asked for again before it
+    # starts, it runs once. None: the caller that needs a plan makes it
     plan_beside: Callable[[Callable[[], None]], None] | None = None
+    # waits for an event, for so many seconds
     wait: Wait = threading.Event.wait
+    # the most bind calls that are held at a time
     max_held_binds: float = math.inf
+    # lists the pods of a namespace that have Succeeded, in the background, and hands them over; nothing where they cannot be listed
     succeeded_pods: SucceededPods = not_listed
+    # requeues all parked pods that we have refused by one event, these among them. None: each is activated by itself
     ring: Callable[[Sequence[corev1.Pod]], None] | None = None
+    # None where no pod is evicted for gangs
     preemption: PreemptionDependencies | None = None
 
     def configured(self, configuration: ExtenderConfiguration) -> Self:
@@ -293,7 +301,7 @@ class CoschedulingDependencies:
             ours=lambda pod: configuration.serves(pod.spec.scheduler_name),
             scheduler_name=next(iter(configuration.scheduler_names), DEFAULT_SCHEDULER_NAME),
             ungate_refused=configuration.ungate_refused,
-            shadow=BackfillRules(
+            backfill=BackfillRules(
                 configuration.shadow_after_seconds,
                 configuration.shadow_max_seconds,
                 configuration.shadow_max_nodes_percent,

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable
 
 POD_GROUP_NOT_FOUND = "PodGroup not found"
 ROOM_RESERVED = "node(s) had their room reserved for a gang"
-SHADOWED = "node(s) were kept free for a gang that waits for room"
+NODES_RESERVED = "node(s) were kept free for a gang that waits for room"
 OPTIMISTIC_REJECTION = "optimistic rejection in PostFilter"
 REJECTION_IN_UNRESERVE = "rejection in Unreserve"
 MEMBER_GONE = "the pod is not a member of the PodGroup any more"
@@ -118,7 +118,7 @@ def kept_free(minimum: int) -> str:
     return f"minMember of {minimum} does not fit: nodes are kept free for a gang that is first in line"
 
 
-def shadow_begins(domain: str, nodes: int) -> str:
+def reservation_begins(domain: str, nodes: int) -> str:
     return f"the gang is first in line: room that comes free on {nodes} node(s) of {domain} is kept for it"
 
 

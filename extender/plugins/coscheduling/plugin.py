@@ -220,7 +220,7 @@ class Coscheduling(
         step = partial(self.gang_permit.permit, pod, node_name, self.wait_seconds)
         set_aside = unschedulable(messages.INTERNAL_ERROR), 0.0
         decided = self.manager.quarantine.for_gang(key, "permit", step, set_aside if key else (SUCCESS, 0.0))
-        self.manager.quarantine.for_gang(key, "arrivals", partial(self.dispatcher.on_waiting_or_bound, pod), None)
+        self._dispatch_next_wave(pod)
         self.dispatcher.send_those_that_wait()
         return decided
 
@@ -231,7 +231,15 @@ class Coscheduling(
     def post_bind(self, state: CycleState, pod: corev1.Pod, node_name: str) -> None:
         with self.manager.quarantine.blame(partial(self.manager.key_of, pod)):
             self.gang_permit.bound(pod, node_name)
-            self.dispatcher.on_waiting_or_bound(pod)
+        self._dispatch_next_wave(pod)
+
+    def _dispatch_next_wave(self, pod: corev1.Pod) -> None:
+        """The member is held or bound now."""
+        with self.manager.lock:
+            in_waves = bool(self.manager.slots.waves)
+        if in_waves:
+            step = partial(self.dispatcher.on_waiting_or_bound, pod)
+            self.manager.quarantine.for_gang(self.manager.key_of(pod), "arrivals", step, None)
 
     # What the watch says
 

@@ -78,11 +78,11 @@ def judge_of(objects: Sequence[Any], snapshot: Snapshot, *, known: bool = True) 
 
 def places(
     objects: Sequence[Any], pods: Sequence[corev1.Pod], snapshot: Snapshot, *, known: bool = True
-) -> list[str] | planner.Verdict:
+) -> list[str] | planner.NoPlacement:
     members = [PodInfo(pod) for pod in pods]
     request = planner.Request(members, len(members), clock=lambda: 0.0)
     found = planner.plan(snapshot, request, judge_of(objects, snapshot, known=known))
-    return found if isinstance(found, planner.Verdict) else [found.nodes[pod.uid] for pod in pods]
+    return found if isinstance(found, planner.NoPlacement) else [found.nodes[pod.uid] for pod in pods]
 
 
 @pytest.mark.parametrize("size", [6, 40], ids=["few nodes, one by one", "many, by columns"])
@@ -110,7 +110,7 @@ def test_a_disk_that_several_nodes_reach_is_promised_once() -> None:
 def test_too_few_disks_place_no_member_and_the_verdict_names_them() -> None:
     objects = [make_class(LOCAL), disk("d", "n1"), *(make_claim(f"c{i}", storage_class=LOCAL) for i in range(2))]
     found = places(objects, [member(f"p{i}", f"c{i}") for i in range(2)], cluster(20))
-    assert isinstance(found, planner.Verdict)
+    assert isinstance(found, planner.NoPlacement)
     assert "node(s) didn't find available persistent volumes to bind" in found.reason
 
 
@@ -133,7 +133,7 @@ def test_a_claim_that_members_share(modes: list[str], fits: bool) -> None:
     objects = [volume, make_claim("c", bound_to="v", modes=modes)]
     found = places(objects, [member(f"p{i}", "c") for i in range(2)], cluster(20))
     assert isinstance(found, list) is fits
-    if isinstance(found, planner.Verdict):
+    if isinstance(found, planner.NoPlacement):
         assert "ReadWriteOncePod access mode already in-use" in found.reason
 
 

@@ -16,7 +16,7 @@ from extender.client.interface import PODS
 from extender.config.defaults import whole_profile
 from extender.config.plugin_args import CoschedulingArgs
 from extender.config.types import ExtenderConfiguration, TopologyLevel
-from extender.plugins.coscheduling.backfill.vain_turns import Wish
+from extender.plugins.coscheduling.backfill.vain_turns import AskedRoom
 from extender.plugins.coscheduling.questions.one_at_a_time import OneAtATime
 from extender.plugins.coscheduling.report.gang_status import OF_OTHERS
 from extender.plugins.coscheduling.report.outlook import GangOutlook, WhatIf
@@ -252,7 +252,7 @@ def test_nodes_that_are_kept_free_for_another_gang_are_not_for_this_one(bench: B
     bench.node("n0", cpu="2")
     reservations = bench.scheduler._dependencies.coscheduling.rounds.reservations
     kept = BackfillReservation(
-        "default/first", frozenset({"default/first"}), 0, "cluster", frozenset({"n0"}), 0.0, math.inf, Wish()
+        "default/first", frozenset({"default/first"}), 0, "cluster", frozenset({"n0"}), 0.0, math.inf, AskedRoom()
     )
     reservations.current = kept
     assert not gang(bench, pods(2), pod_group()).fits

@@ -1,4 +1,4 @@
-"""Which nodes a shadow falls on: those of the domain where least is missing for the gang, and of them as few as will do.
+"""Which nodes a backfill reservation takes: those of the domain where least is missing for the gang, and of them as few as will do.
 
 A pure function of a snapshot and the planner's own request; `BackfillReservations` runs it where it stalls no call. Emptied of all pods
 but those that belong to a node (DaemonSets, static pods) the chosen nodes hold the gang: a plan on them says so. For a gang in slices
@@ -219,7 +219,7 @@ def _confirmed(
 def is_pinned(pod: corev1.Pod) -> bool:
     """Whether it is a DaemonSet's pod: controlled by one, and its required node affinity names the one node for which it was made.
 
-    The affinity alone, which any tenant may write, pins nothing: any pod would pass a shadow by it.
+    The affinity alone, which any tenant may write, pins nothing: any pod would pass a reservation by it.
     """
     if not controlled_by(pod, DAEMON_SET):
         return False

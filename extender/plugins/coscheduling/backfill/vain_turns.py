@@ -33,7 +33,7 @@ LENGTHS = Retry(2.0, 8.0)
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class AskedRoom:
     """What a gang, or groups that start together, ask for. largest: of each resource the most that one member asks for.
 
     needed: the sum of minMember.
@@ -44,7 +44,7 @@ class Wish:
     largest: Amounts = field(default_factory=dict)
 
     @classmethod
-    def of(cls, specs: Iterable[GroupSpec], members: Iterable[PodInfo]) -> Wish:
+    def of(cls, specs: Iterable[GroupSpec], members: Iterable[PodInfo]) -> AskedRoom:
         """specs: of the groups, in the order of their keys. members: those that have no place yet."""
         known, largest = list(specs), dict[str, int]()
         for info in members:
@@ -52,7 +52,7 @@ class Wish:
                 largest[name] = max(amount, largest.get(name, 0))
         return cls(sum(spec.min_member for spec in known), tuple(spec.topology.required for spec in known), largest)
 
-    def is_less_than(self, before: Wish) -> bool:
+    def is_less_than(self, before: AskedRoom) -> bool:
         """Whether it may find room that it did not find before, in the same cluster."""
         names = self.largest.keys() | before.largest.keys()
         pairs = [(self.largest.get(name, 0), before.largest.get(name, 0)) for name in names]
@@ -65,7 +65,7 @@ class Turn:
     """One that was in vain. lasted: seconds. wish: the gang's. room: what the cluster has. nodes: those that were kept free."""
 
     lasted: float
-    wish: Wish
+    wish: AskedRoom
     room: Amounts
     nodes: frozenset[str] = frozenset()
 
@@ -78,7 +78,7 @@ class _Vain:
     """
 
     until: float
-    wish: Wish
+    wish: AskedRoom
     room: Amounts
     tried: frozenset[str]
 
@@ -141,7 +141,7 @@ class VainTurns:
         """The group is gone, or has started without a turn: its namespace's turns are not forgotten with it."""
         self._gangs.pop(key, None)
 
-    def is_over(self, key: str, wish: Wish, room: Amounts) -> bool:
+    def is_over(self, key: str, wish: AskedRoom, room: Amounts) -> bool:
         """Whether the gang's turns in vain say nothing any more, and are forgotten: it asks for less, or the cluster has more of all
         that it asks for. Then those of its namespace are forgotten, too."""
         vain = self._gangs.get(key)

@@ -103,8 +103,8 @@ class BindSlots:
 
     def _is_extra(self, group: Group, uid: str) -> bool:
         """Whether it would be held beside as many as its gang set needs."""
-        gang_set, spec = gang_set_of(self._manager, group), self._manager.specs.of(group)
-        if spec is None or spec.invalid or not _held_beyond(self._manager, gang_set):
+        gang_set, spec = gang_set_of(self._manager, group), self._manager.specs.valid(group)
+        if spec is None or not _held_beyond(self._manager, gang_set):
             return False
         if not any(_missing(self._manager, each) for each in gang_set):
             return False
@@ -122,8 +122,8 @@ class BindSlots:
 
     def _calls(self, group: Group, gang_set: Sequence[Group]) -> int:
         """How many of its members have to be held until the gang set starts: of a plan; without one those that are held still."""
-        spec = self._manager.specs.of(group)
-        if not group.planned or spec is None or spec.invalid:
+        spec = self._manager.specs.valid(group)
+        if not group.planned or spec is None:
             return 0 if group.planned else len(group.in_permit)
         if _held_beyond(self._manager, gang_set) and any(_missing(self._manager, each) for each in gang_set):
             return _reserved(group, spec, self._coming(group))
@@ -197,5 +197,5 @@ def _reserved(group: Group, spec: GroupSpec, coming: AbstractSet[str]) -> int:
 
 
 def _missing(manager: PodGroupManager, group: Group) -> int:
-    spec = manager.specs.of(group)
-    return needs(group, spec, group.assigned | group.started).total if spec is not None and not spec.invalid else 0
+    spec = manager.specs.valid(group)
+    return needs(group, spec, group.assigned | group.started).total if spec is not None else 0

@@ -218,7 +218,7 @@ class Dispatcher:
     def on_waiting_or_bound(self, pod: corev1.Pod) -> None:
         """A member is held or bound: the next wave may be due."""
         with self._manager.lock:
-            group = self._manager.find(pod) if self._manager.slots.waves else None
+            group = self._manager.find(pod)
             if group is None or not self.in_waves(group):
                 return
             gang_set = gang_set_of(self._manager, group)

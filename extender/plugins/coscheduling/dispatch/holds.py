@@ -14,7 +14,7 @@ from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManage
 
 GetWaitingPod = Callable[[str], WaitingPod | None]
 """By UID."""
-Member = tuple[Group, str]
+HeldMember = tuple[Group, str]
 """A group and the UID of one of its members."""
 
 
@@ -50,7 +50,7 @@ class Holds:
         """Ends the holds of these groups. Lock held."""
         self.reject_members(not_ending(gang_set), cause)
 
-    def reject_members(self, members: Sequence[Member], cause: str) -> None:
+    def reject_members(self, members: Sequence[HeldMember], cause: str) -> None:
         """Lock held."""
         for group, uid in members:
             if uid in group.starting:
@@ -60,7 +60,7 @@ class Holds:
                 group.ending.add(uid)
 
 
-def not_ending(gang_set: Sequence[Group]) -> list[Member]:
+def not_ending(gang_set: Sequence[Group]) -> list[HeldMember]:
     """Held members whose hold is not rejected yet. A gang of n members whose holds end asks n times: nothing is looked through then."""
     return [
         (group, uid)
@@ -70,6 +70,6 @@ def not_ending(gang_set: Sequence[Group]) -> list[Member]:
     ]
 
 
-def waiting(gang_set: Sequence[Group]) -> list[Member]:
+def waiting(gang_set: Sequence[Group]) -> list[HeldMember]:
     """Held members whose start has not begun."""
     return [(group, uid) for group in gang_set for uid in group.held if uid in group.in_permit]

@@ -77,8 +77,8 @@ class EndedMembers:
     def _may_have_ended(self, key: str) -> bool:
         """Whether the gang is short still, and is none that was made while we looked and never ran. Lock held."""
         group = self._manager.groups.get(key)
-        spec = self._manager.specs.of(group) if group is not None else None
-        if group is None or spec is None or spec.invalid or not group.pending():
+        spec = self._manager.specs.valid(group) if group is not None else None
+        if group is None or spec is None or not group.pending():
             return False
         if not group.ran and spec.created is not None and spec.created > self._began:
             return False

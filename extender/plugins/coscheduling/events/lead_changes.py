@@ -23,7 +23,7 @@ log = logging.getLogger(__name__)
 
 class LeadChanges:
     """One caller at a time: the tick. tell_anew: has what gangs wait for told once more; the manager's lock is held.
-    room_came_free: has every group that waits looked at."""
+    on_capacity_freed: voids all denials, and has every gang that waits planned."""
 
     def __init__(
         self,
@@ -39,7 +39,7 @@ class LeadChanges:
         self._holds = holds
         self._tell_anew = tell_anew
         self._may_plan = may_plan
-        self._room_came_free = on_capacity_freed
+        self._on_capacity_freed = on_capacity_freed
         self._planning = False  # what may_plan last said
 
     def tick(self) -> None:
@@ -48,7 +48,7 @@ class LeadChanges:
         if planning and not self._planning:
             log.info("leading: gangs are planned and started here")
             self._rounds.begun.finish()
-            self._room_came_free()
+            self._on_capacity_freed()
             with self._manager.lock:
                 mark_rejections_current(self._manager)
                 self._tell_anew()

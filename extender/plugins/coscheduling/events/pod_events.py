@@ -25,7 +25,8 @@ from extender.plugins.coscheduling.spec.group_annotations import relevant
 from extender.plugins.coscheduling.spec.membership import GroupLabels
 from extender.plugins.coscheduling.state.gang_sets import gang_set_of, update_once_satisfied
 from extender.plugins.coscheduling.state.group import Group
-from extender.plugins.coscheduling.state.member import MemberEvent
+from extender.plugins.coscheduling.state.group_members import counts_alike
+from extender.plugins.coscheduling.state.member import Member, MemberEvent
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
 from extender.plugins.coscheduling.state.quorum import needs
 
@@ -92,6 +93,8 @@ class PodEvents:
         manager = self._manager
         with manager.lock:
             before = manager.group_known_of(old) if old is not None else None
+            if before is not None and old is not None and new is not None and self._stays_as_it_was(before, new):
+                return self._follow_status(before, old, new)
             spec = before.spec if before is not None else None
             slot = manager.slots.get(old.uid) if old is not None else None
             concerned = gang_set_of(manager, before) if before is not None else ()
@@ -109,6 +112,37 @@ class PodEvents:
             found = manager.quarantine.for_gang(group.key, "events", step, NOTHING)
             return replace(found, look=True) if freed else found
 
+    def _stays_as_it_was(self, group: Group, new: corev1.Pod) -> bool:
+        """Whether a member has changed in its status alone, or by a binding that PostBind has noted: nearly every event of the watch is of
+        that kind, and changes nothing of its gang. Lock held."""
+        member = group.members.get(new.uid)
+        if member is None or new.deleting or new.terminal or new.uid in self._manager.terminating:
+            return False
+        known = member.pod
+        if known.spec is not new.spec and known.spec != new.spec and not _is_confirmed(group, member, new):
+            return False
+        return counts_alike(known, new)
+
+    def _follow_status(self, group: Group, old: corev1.Pod, new: corev1.Pod) -> Consequences:
+        """Of a member that stays as it was. Lock held."""
+        confirmed = new.uid in group.unconfirmed and bool(new.node_name)
+        self._manager.member_stays(group, new)
+        if new.node_name and not confirmed:
+            return NOTHING
+        step = partial(self._look_at_confirmed, group) if confirmed else partial(self._look_at_status, group, old, new)
+        return self._manager.quarantine.for_gang(group.key, "events", step, NOTHING)
+
+    def _look_at_confirmed(self, group: Group) -> Consequences:
+        """What follows from the binding has followed with PostBind; the next wave is sent once more, if it is not on its way. Lock held."""
+        return Consequences(due=self._in_waves(group))
+
+    def _look_at_status(self, group: Group, old: corev1.Pod | None, new: corev1.Pod) -> Consequences:
+        """Of a member that is on no node. Lock held."""
+        if not self._parked_unasked(group, old, new):
+            return NOTHING
+        self._move_to_active(gang_set_of(self._manager, group))
+        return Consequences(look=True)
+
     def _look_at_change(
         self, group: Group, concerned: Sequence[Group], old: corev1.Pod | None, new: corev1.Pod | None
     ) -> Consequences:
@@ -116,33 +150,48 @@ class PodEvents:
 
         Not done while it is set aside: it has no plan then, and SetAside makes up for the rest.
         """
-        manager, void, look = self._manager, list[str](), False
+        manager = self._manager
         membership = _membership_changed(manager.labels, old, new)
-        if membership:
-            on_node = (old is not None and old.node_name) or (new is not None and new.node_name)
-            if on_node or group.start is not None:
-                update_once_satisfied(manager, group)
-            for each in concerned:
-                manager.notes.forget(each.key)
-            look = give_back(manager, group) or self._matters(group, new)
+        look = membership and self._look_at_membership(group, concerned, old, new)
         if new is not None and not new.node_name:
             look = self._parked_unasked(group, old, new) or look
         if look:
-            manager.queue.move_to_active(
-                each.key for each in concerned if each.key in manager.groups and each.key not in manager.denied
-            )
-        if membership:
-            void = self._void_plans.void(concerned)
+            self._move_to_active(concerned)
+        void = self._void_plans.void(concerned) if membership else ()
         due = self._due(group, old, new) if new is not None else ()
         return Consequences(void, look, due, new.uid if new is not None and group.gathering is not None else None)
+
+    def _look_at_membership(
+        self, group: Group, concerned: Sequence[Group], old: corev1.Pod | None, new: corev1.Pod | None
+    ) -> bool:
+        """What was found out of the gang is void. Returns whether it may have a plan now. Lock held."""
+        manager = self._manager
+        on_node = (old is not None and old.node_name) or (new is not None and new.node_name)
+        if on_node or group.start is not None:
+            update_once_satisfied(manager, group)
+        for each in concerned:
+            manager.notes.forget(each.key)
+        gave_back = bool(manager.slots.to_come(group.key)) and give_back(manager, group)
+        return gave_back or self._matters(group, new)
+
+    def _move_to_active(self, groups: Sequence[Group]) -> None:
+        manager = self._manager
+        manager.queue.move_to_active(
+            each.key for each in groups if each.key in manager.groups and each.key not in manager.denied
+        )
+
+    def _in_waves(self, group: Group) -> Sequence[Group]:
+        """The groups of its gang set where members of it are sent in waves; none elsewhere. Lock held."""
+        manager = self._manager
+        return gang_set_of(manager, group) if manager.slots.waves and self._dispatcher.in_waves(group) else ()
 
     def _due(self, group: Group, old: corev1.Pod | None, new: corev1.Pod) -> Sequence[Group]:
         """Groups of which members may be sent now: the next wave, or one that has come and that a slot was kept for. Lock held."""
         manager, slots = self._manager, self._manager.slots
         if new.node_name:
-            return gang_set_of(manager, group) if slots.waves and self._dispatcher.in_waves(group) else ()
+            return self._in_waves(group)
         came = old is None or old.metadata.labels != new.metadata.labels
-        if not (came and (group.gated or group.refused) and slots.get(new.uid) is not None):
+        if not (came and group.waits_for_room() and slots.get(new.uid) is not None):
             return ()
         spec = manager.specs.of(group)
         waits = spec is None or (group.gathering is None and needs(group, spec, group.members.keys()))
@@ -165,7 +214,7 @@ class PodEvents:
         """Whether a group that waits may have a plan after this: not if the pod has its place or its node already."""
         if new is not None and (new.node_name or self._manager.slots.get(new.uid) is not None):
             return False
-        return any(each.refused or each.gated for each in gang_set_of(self._manager, group))
+        return any(each.waits_for_room() for each in gang_set_of(self._manager, group))
 
     def _parked_unasked(self, group: Group, old: corev1.Pod | None, new: corev1.Pod) -> bool:
         """Whether kube-scheduler has refused a member before it asked us, by its own filters: its gang gets its verdict
@@ -198,6 +247,11 @@ class PodEvents:
         else:
             return False
         return self._for_gang(self._manager.key_of(new), partial(step, old, new), otherwise=False)
+
+
+def _is_confirmed(group: Group, member: Member, new: corev1.Pod) -> bool:
+    """Whether the watch shows the binding that PostBind has noted, on that node."""
+    return new.uid in group.unconfirmed and bool(new.node_name) and member.node == new.node_name
 
 
 def _membership_changed(labels: GroupLabels, old: corev1.Pod | None, new: corev1.Pod | None) -> bool:

@@ -190,9 +190,9 @@ class StaleRefusals:
 
     def _true_words(self, group: Group, pod: corev1.Pod) -> str:
         """What the members of the pod's scheduler would be told now; empty where that is decided when they ask. Lock held."""
-        gate = failed_check(self._manager, group, pod.spec.scheduler_name, pod.name)
-        if gate is not None:
-            return gate.told
+        failed = failed_check(self._manager, group, pod.spec.scheduler_name, pod.name)
+        if failed is not None:
+            return failed.told
         if group.calls:  # what is decided now will be true in a moment
             return ""
         return group.last_diagnosis.message if group.last_diagnosis is not None else ""

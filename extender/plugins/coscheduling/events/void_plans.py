@@ -40,13 +40,12 @@ class VoidPlans:
 
     def _may_start(self, group: Group) -> bool:
         manager = self._manager
-        for each in gang_set_of(manager, group):
-            spec = manager.specs.of(each)
-            if spec is None or spec.invalid or manager.places.lacks(each, spec, each.members.keys()).total:
+        linked = is_linked(manager, group)
+        for each in gang_set_of(manager, group) if linked else (group,):
+            spec = manager.specs.valid(each)
+            if spec is None or manager.places.lacks(each, spec, each.members.keys()).total:
                 return False
-        return not is_linked(manager, group) or not (
-            missing_group(manager, group) or manager.composites.missing(group.key)
-        )
+        return not linked or not (missing_group(manager, group) or manager.composites.missing(group.key))
 
     def drop(self, keys: Iterable[str]) -> None:
         for key in keys:

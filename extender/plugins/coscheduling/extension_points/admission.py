@@ -1,4 +1,4 @@
-"""PreFilter's gates: whether a gang may start now, and where each member goes.
+"""PreFilter's checks: whether a gang may start now, and where each member goes.
 
 In order: denied before -> enough siblings -> none held back by a foreign gate -> permitted before -> minResources -> plan.
 Nothing is held for a gang that has no plan, so two gangs can never block each other. No gang is planned here: PlanningRounds
@@ -105,7 +105,7 @@ class Admission:
         return refusal
 
     def whatever_offered(self, group: Group | None, pod: corev1.Pod) -> Status | None:
-        """What can be said without a look at the nodes: that the pod is of no gang, or that a gate is shut. Else None."""
+        """What can be said without a look at the nodes: that the pod is of no gang, or that a check fails. Else None."""
         with self._manager.lock:
             if group is None:
                 return SUCCESS
@@ -119,7 +119,7 @@ class Admission:
             if group.refuted.came(pod.uid, self._manager.notes.cluster_epoch) and self._enough_are_awake(group):
                 self._manager.denied.pop(group.key)  # it may have been decided before this one was awake
             group.errors.came(pod.uid)
-            status, member.rejection_facts = self._gates(group, pod)
+            status, member.rejection_facts = self._checks(group, pod)
             return None if status.success else self._refuse(group, pod, status)
 
     def set_aside(self, pod: corev1.Pod, key: str) -> Status:
@@ -134,7 +134,7 @@ class Admission:
 
     def _refusal_of_the_gone(self, group: Group, pod: corev1.Pod) -> Status:
         """A call that is late, or ahead of the watch: nothing is noted of the pod. Lock held."""
-        status, _ = self._gates(group, pod)
+        status, _ = self._checks(group, pod)
         return status if not status.success else unresolvable(messages.MEMBER_GONE)
 
     def _enough_are_awake(self, group: Group) -> bool:
@@ -158,15 +158,18 @@ class Admission:
         group.happened(pod.uid, MemberEvent.PASSED if place is None else MemberEvent.ADMITTED)
         return place, SUCCESS
 
-    def _gates(self, group: Group, pod: corev1.Pod) -> tuple[Status, str]:
+    def _checks(self, group: Group, pod: corev1.Pod) -> tuple[Status, str]:
         """With what of a refusal may become untrue."""
         manager = self._manager
         cause = manager.denied.get(group.key)
-        spec = manager.specs.of(group)
-        if cause is not None and (spec is None or not schedules_alone(group, spec, pod.uid)):
+        if cause is not None and not self._schedules_alone(group, pod.uid):
             return unresolvable(messages.denied(group.key, self._denied_seconds, cause)), ""
-        gate = failed_check(manager, group, pod.spec.scheduler_name, pod.name, pod.uid)
-        return (unresolvable(gate.refusal), gate.told) if gate is not None else (SUCCESS, "")
+        failed = failed_check(manager, group, pod.spec.scheduler_name, pod.name, pod.uid)
+        return (unresolvable(failed.refusal), failed.told) if failed is not None else (SUCCESS, "")
+
+    def _schedules_alone(self, group: Group, uid: str) -> bool:
+        spec = self._manager.specs.of(group)
+        return spec is not None and schedules_alone(group, spec, uid)
 
     def _place(self, group: Group, pod: corev1.Pod, offered: frozenset[str]) -> str | None:
         """The node of the slot that the member takes, or where it is held still. Where none will do its own is moved, or given up."""

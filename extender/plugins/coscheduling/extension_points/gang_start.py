@@ -14,7 +14,7 @@ from extender import failpoints
 from extender.framework.status import SUCCESS, Status, unschedulable
 from extender.plugins.coscheduling import messages
 from extender.plugins.coscheduling.dependencies import CoschedulingDependencies
-from extender.plugins.coscheduling.dispatch.holds import Holds, Member
+from extender.plugins.coscheduling.dispatch.holds import HeldMember, Holds
 from extender.plugins.coscheduling.extension_points.preflight import preflight
 from extender.plugins.coscheduling.scheduling.checks import verdict_of_start
 from extender.plugins.coscheduling.state.group import Group
@@ -34,7 +34,7 @@ class GangStart:
         self._with = dependencies
         self._holds = holds
 
-    def start(self, starting: Sequence[Member], arriving: str) -> Status:
+    def start(self, starting: Sequence[HeldMember], arriving: str) -> Status:
         """Pre-flight, then all holds are lifted; if one was decided otherwise meanwhile, no member starts."""
         if not self._with.may_commit():
             return unschedulable("not the leader: nothing is committed")
@@ -66,7 +66,7 @@ class GangStart:
         self._tell_start(starting)
         return SUCCESS
 
-    def _tell_start(self, starting: Sequence[Member]) -> None:
+    def _tell_start(self, starting: Sequence[HeldMember]) -> None:
         """All holds are lifted by now: nothing that raises here may keep the member back that has just arrived."""
         for group in {group.key: group for group, _ in starting}.values():
             planned = self._manager.slots.uids_of(group.key) & group.members.keys()

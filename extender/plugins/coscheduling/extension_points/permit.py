@@ -123,8 +123,8 @@ class GangPermit:
     def recheck(self, group: Group) -> None:
         """After minMember was lowered, or a group was named no longer: starts the gang if it is complete now."""
         with self._manager.lock:
-            spec = self._manager.specs.of(group)
-            if spec is None or spec.invalid or missing_group(self._manager, group):
+            spec = self._manager.specs.valid(group)
+            if spec is None or missing_group(self._manager, group):
                 return
             gang_set = gang_set_of(self._manager, group)
             held = waiting(gang_set)

@@ -44,8 +44,8 @@ class GangRejection:
     def post_filter(self, pod: corev1.Pod) -> Status:
         with self._manager.lock:
             group = self._manager.group_of(pod)
-            spec = self._manager.specs.of(group) if group is not None else None
-            if group is None or spec is None or spec.invalid:
+            spec = self._manager.specs.valid(group) if group is not None else None
+            if group is None or spec is None:
                 return unschedulable("can not find pod group")
             missing = needs(group, spec, group.assigned | group.waiting()).total
             if missing <= spec.min_member * self._args.pod_group_reject_percentage / 100:

@@ -1,8 +1,8 @@
-"""Room that is kept from a pod: by the slots of others, and by the shadow of a gang that waits.
+"""Room that is kept from a pod: by the slots of others, and by the backfill reservation of a gang that waits.
 
 Coscheduling's PreFilter and Filter ask it. It also watches over the places themselves: a pod of higher priority may take
 the room of one, and then that one alone is planned again. A pod that was refused for kept room is noted, and woken when a place
-or a shadow has ended without a binding: nothing that happens in the cluster would wake them then.
+or a reservation has ended without a binding: nothing that happens in the cluster would wake them then.
 No counterpart upstream: kube-scheduler keeps nominated pods' room in its own filters
 """
 
@@ -33,18 +33,18 @@ from extender.plugins.coscheduling.state.slots import Slot
 WAKE_SECONDS = 1.0  # between two wakings of all
 MAX_NOTED = 10_000
 RESERVED = unresolvable(messages.ROOM_RESERVED)
-SHADOWED = unresolvable(messages.SHADOWED)
+NODES_RESERVED = unresolvable(messages.NODES_RESERVED)
 
 
 @dataclass(frozen=True, slots=True)
 class KeptRoom:
-    """What one pod may not have. promised: node -> the places there; cluster: the cycle's snapshot with these in it; shadow: nodes that
-    are kept free."""
+    """The room that Filter keeps from one pod. promised: node -> the slots there that hold against the pod. cluster: the cycle's snapshot
+    with these slots in it. reserved: nodes of a backfill reservation."""
 
     asked: Amounts
     promised: Mapping[str, Sequence[Slot]]
     cluster: NodeInfoLister
-    shadow: frozenset[str]
+    reserved: frozenset[str]
 
 
 class ReservedRoom:
@@ -71,14 +71,14 @@ class ReservedRoom:
     # PreFilter and Filter
 
     def kept_from(self, pod: corev1.Pod, snapshot: NodeInfoLister) -> KeptRoom | None:
-        """None where nothing is. The slot that is kept for the pod itself, whose victims have gone, is kept from others alone, and so is
-        the room for members of its gang that come later."""
+        """The room that is kept from the pod; None where there is none. Its own slot, for which victims have gone, is not kept from it, and
+        neither are the slots for members of its gang that come later."""
         with self._manager.lock:
             overlay = self._overlays.against(pod.priority)
             promised, cluster = overlay.by_node(), overlay.over(snapshot)
             slots = self._manager.slots
             own = [*filter(None, [slots.get(pod.uid)]), *slots.to_come(self._manager.key_of(pod))]
-            shadow = self._reservations.kept_from(pod)
+            reserved = self._reservations.kept_from(pod)
         if own := [slot for slot in own if slot.node_name in promised]:
             uids = {slot.uid for slot in own}
             names = {slot.node_name for slot in own}
@@ -87,12 +87,12 @@ class ReservedRoom:
                 **{name: [place for place in promised[name] if place.uid not in uids] for name in names},
             }
             cluster = without_pods(cluster, dict.fromkeys(names, uids))
-        return KeptRoom(asked_of(PodInfo(pod).requests), promised, cluster, shadow) if promised or shadow else None
+        return KeptRoom(asked_of(PodInfo(pod).requests), promised, cluster, reserved) if promised or reserved else None
 
     def judge(self, kept: KeptRoom, pod: corev1.Pod, node: NodeInfo) -> Status:
-        if node.name in kept.shadow:
+        if node.name in kept.reserved:
             self._turn_away(pod)
-            return SHADOWED
+            return NODES_RESERVED
         here = {info.pod.uid for info in node.pods} if node.name in kept.promised else frozenset[str]()
         coming = [place.pod_info for place in kept.promised.get(node.name, ()) if place.uid not in here]
         if coming and not fits_beside(kept.asked, node, coming):
@@ -103,13 +103,15 @@ class ReservedRoom:
     def judge_all(self, kept: KeptRoom, pod: corev1.Pod, table: NodeTable) -> Verdicts:
         """`judge` for each node, by the columns of the snapshot with the places in it."""
         codes = np.zeros(len(table), dtype=np.int32)
-        statuses = (RESERVED, SHADOWED)
+        statuses = (RESERVED, NODES_RESERVED)
         full = Room.of(kept.cluster, kept.asked).capacity(kept.asked) < 1
         laid = kept.cluster.list()
         rows = [row for name in kept.promised if (row := table.position(name)) is not None]
         promised = np.array([row for row in rows if laid[row] is not table.nodes[row]], dtype=np.intp)
         codes[promised[full[promised]]] = 1 + statuses.index(RESERVED)
-        codes[[row for name in kept.shadow if (row := table.position(name)) is not None]] = 1 + statuses.index(SHADOWED)
+        codes[[row for name in kept.reserved if (row := table.position(name)) is not None]] = 1 + statuses.index(
+            NODES_RESERVED
+        )
         if not codes.any():
             return ALL_PASS
         self._turn_away(pod)
@@ -187,8 +189,8 @@ class ReservedRoom:
             if self._found:
                 self._found, self._ended = False, True
                 return
-            given_up, shadow_ended = manager.slots.given_up(), self._reservations.ended()
-            self._ended = self._ended or given_up or shadow_ended
+            given_up, reservation_ended = manager.slots.given_up(), self._reservations.ended()
+            self._ended = self._ended or given_up or reservation_ended
             now = manager.clock()
             if not self._ended or now < self._wake_from:
                 return
@@ -202,4 +204,4 @@ class ReservedRoom:
 
 def _was_turned_away(pod: corev1.Pod) -> bool:
     """By the text of its last refusal."""
-    return refusal_says(pod, messages.ROOM_RESERVED, messages.SHADOWED)
+    return refusal_says(pod, messages.ROOM_RESERVED, messages.NODES_RESERVED)

@@ -46,10 +46,10 @@ class GangHints:
         self._static = [row for row in self._rows if row.plugin in local and matches(row.event, NODE_ADDED)]
 
     def judge(
-        self, happened: Happened, snapshot: NodeInfoLister, stays: Stays, hated_keys: Collection[str]
+        self, happened: Happened, snapshot: NodeInfoLister, stays: Stays, anti_affinity_keys: Collection[str]
     ) -> EventJudge:
-        """snapshot: no older than the event. hated_keys: topology keys of existing pods' required anti-affinity."""
-        return EventJudge(self._rows, self._static, happened, snapshot, stays, hated_keys)
+        """snapshot: no older than the event. anti_affinity_keys: topology keys of existing pods' required anti-affinity."""
+        return EventJudge(self._rows, self._static, happened, snapshot, stays, anti_affinity_keys)
 
 
 class EventJudge:
@@ -62,7 +62,7 @@ class EventJudge:
         happened: Happened,
         snapshot: NodeInfoLister,
         stays: Stays,
-        hated_keys: Collection[str],
+        anti_affinity_keys: Collection[str],
     ) -> None:
         self._happened = happened
         self._rows = [row for row in rows if any(matches(row.event, event) for event in happened.events)]
@@ -76,9 +76,11 @@ class EventJudge:
         both = isinstance(old, corev1.Node) and isinstance(new, corev1.Node)
         self._changed = changed_labels(old, new) if both else frozenset()  # type: ignore[arg-type]
         self._node_went = isinstance(old, corev1.Node) and new is None
-        self._hating_moved = bool(self._changed.intersection(hated_keys)) or (self._node_went and bool(hated_keys))
+        self._anti_affinity_moved = bool(self._changed.intersection(anti_affinity_keys)) or (
+            self._node_went and bool(anti_affinity_keys)
+        )
         self._gone = old if isinstance(old, corev1.Pod) and new is None else None
-        self._hated = self._gone is not None and bool(PodInfo(self._gone).required_anti_affinity_terms)
+        self._anti_affinity_gone = self._gone is not None and bool(PodInfo(self._gone).required_anti_affinity_terms)
 
     @property
     def may_help(self) -> bool:
@@ -99,7 +101,7 @@ class EventJudge:
     def candidates(self, index: WaitIndex) -> Sequence[Demand]:
         """The demands to ask. None that it may help is missing: what frees no room may help only those that look beyond their node.
         Lock held."""
-        if self._hated or self._hating_moved:
+        if self._anti_affinity_gone or self._anti_affinity_moved:
             return list(index.demands())
         node = self._node
         room: Iterator[Demand] = iter(())
@@ -133,7 +135,7 @@ class EventJudge:
     # Pods on their nodes
 
     def _pod_helps(self, kind: MemberKind, priority: int) -> bool:
-        if self._hated:
+        if self._anti_affinity_gone:
             return True
         if kind.has_volumes and self._gone is not None and brings_volumes(self._gone):
             return True  # what it used alone, or was attached with it, may be had by another
@@ -168,9 +170,9 @@ class EventJudge:
     def _node_helps(self, kind: MemberKind, priority: int) -> bool:
         old, new = self._happened.old, self._happened.new
         if not isinstance(new, corev1.Node):
-            return kind.spreads or kind.minds_pods or self._hating_moved
+            return kind.spreads or kind.minds_pods or self._anti_affinity_moved
         before = old if isinstance(old, corev1.Node) else None
-        if self._hating_moved or (kind.spreads and self._moves_spread(kind, before, new)):
+        if self._anti_affinity_moved or (kind.spreads and self._moves_spread(kind, before, new)):
             return True
         for row in self._rows:
             if row.plugin in LOCAL:

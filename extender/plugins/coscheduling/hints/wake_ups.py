@@ -37,7 +37,7 @@ class WakeUps:
         self._hints = GangHints(rows)
         self._noted: deque[Happened] = deque()
         self._too_many = False
-        self._hated_keys: set[str] = set()  # topology keys of the anti-affinity of all pods that came to nodes
+        self._anti_affinity_keys: set[str] = set()  # topology keys of the anti-affinity of all pods that came to nodes
         self.planning = False  # a gang is being planned: what happens meanwhile is judged afterwards
 
     def note(self, happened: Happened) -> bool:
@@ -48,7 +48,9 @@ class WakeUps:
             self._follow_keys(happened.new)
             if happened.may_help:
                 manager.notes.cluster_epoch += 1
-            if not (happened.may_help or self.planning or self._hated_keys or manager.queue.index.looks_beyond_nodes):
+            if not (
+                happened.may_help or self.planning or self._anti_affinity_keys or manager.queue.index.looks_beyond_nodes
+            ):
                 return False
             if len(self._noted) >= MOST_NOTED:
                 self._noted.clear()
@@ -58,8 +60,8 @@ class WakeUps:
             return self.planning or bool(manager.queue.waiting)
 
     def _follow_keys(self, new: object) -> None:
-        if isinstance(new, corev1.Pod) and new.spec.affinity is not None and len(self._hated_keys) < MOST_KEYS:
-            self._hated_keys.update(term.topology_key for term in PodInfo(new).required_anti_affinity_terms)
+        if isinstance(new, corev1.Pod) and new.spec.affinity is not None and len(self._anti_affinity_keys) < MOST_KEYS:
+            self._anti_affinity_keys.update(term.topology_key for term in PodInfo(new).required_anti_affinity_terms)
 
     def judge(self, *, while_planning: bool = True) -> bool:
         """Has the gangs planned that something has happened for. Returns whether there are any.
@@ -75,13 +77,13 @@ class WakeUps:
                 return False
             self._noted.clear()
             self._too_many = False
-            hated_keys = frozenset(self._hated_keys)
+            anti_affinity_keys = frozenset(self._anti_affinity_keys)
             index = manager.queue.index
             waiting = bool(manager.queue.waiting)
         if not waiting:
             return False
         snapshot = self._newest_snapshot()
-        judges = [self._hints.judge(each, snapshot, self._stays, hated_keys) for each in noted]
+        judges = [self._hints.judge(each, snapshot, self._stays, anti_affinity_keys) for each in noted]
         found = index.keys() if too_many else set[str]()
         for judge in judges:
             found |= self._helped(judge, index)

@@ -31,7 +31,7 @@ from extender.plugins.coscheduling.spec.pod_group import GroupSpec
 from extender.plugins.coscheduling.state.gang_sets import is_linked
 from extender.plugins.coscheduling.state.group import Gathering, Group
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
-from extender.plugins.coscheduling.state.quorum import needs
+from extender.plugins.coscheduling.state.quorum import comes_in_phases, needs
 from extender.plugins.coscheduling.waits_for import brings_volumes
 
 log = logging.getLogger(__name__)
@@ -121,27 +121,25 @@ class EarlyStarts:
             group.gathering, group.gathered = None, False
 
     def _may_gather(self, group: Group, spec: GroupSpec) -> bool:
-        """Only where the missing members are plainly like those that there are: of a gang with phases they are not, and where members
-        look at each other a likeness without its pod tells too little. Of each role with a minimum one has to be there, and what
-        minResources asks for has to be no more than what all members ask for if the missing ones are like these."""
+        """Whether room may be kept for its missing members: only where they are plainly like those that there are."""
         if spec.invalid or not group.members or not needs(group, spec, group.members.keys()):
             return False
-        if group.assigned or group.started or group.ended or group.whole_of or group.start is not None:
-            return False  # a part of it has been: that is completed, or begins anew
-        if group.steps or group.in_part or group.early or spec.min_member > self._manager.max_held_binds / 2:
-            return False
-        if is_linked(self._manager, group) or spec.match_policy is MatchPolicy.ONLY_WAITING:
+        if _has_begun(group) or comes_in_phases(group) or not self._is_by_itself(group, spec):
             return False
         newest = next(reversed(group.members.values())).info
-        if not self._is_plain(spec, newest):
-            return False
-        if spec.roles.minima and (spec.rank_of(newest.pod) is not None or not has_each_role(group, spec)):
+        if not self._is_plain(spec, newest) or not _shows_its_roles(group, spec, newest):
             return False
         if group.gathering is not None:
-            return True
-        if spec.min_resources is not None and not asks_for_no_more(group, spec, spec.min_resources):
+            return True  # the others were looked at as they came
+        return _asks_as_its_members(group, spec) and all(
+            self._is_plain(spec, member.info) for member in group.members.values()
+        )
+
+    def _is_by_itself(self, group: Group, spec: GroupSpec) -> bool:
+        """Whether no other group has a part in its start, and it leaves bind calls to others."""
+        if is_linked(self._manager, group) or spec.match_policy is MatchPolicy.ONLY_WAITING:
             return False
-        return all(self._is_plain(spec, member.info) for member in group.members.values())
+        return spec.min_member <= self._manager.max_held_binds / 2
 
     def _is_plain(self, spec: GroupSpec, info: PodInfo) -> bool:
         """Whether the member comes as soon as it is created, and tells what others like it ask for. One that a foreign gate holds may come
@@ -203,24 +201,27 @@ class EarlyStarts:
         metrics.early_starts.labels("given_up").inc()
 
     def make_way(self, priority: int, asking: Sequence[PodInfo] = ()) -> bool:
-        """For a complete gang, or a single pod, of this priority that finds no room. Returns whether room comes free by it, now or
-        as soon as the calls that are held have ended. Lock held.
+        """Ends early starts of this priority or a lower one, for a complete gang or a single pod that finds no room. Returns whether room
+        comes free by it, now or once held calls have ended. Lock held.
 
-        asking: the members of the gang. No more gangs give way than have as much room as these ask for, those first that are of the lowest
-        priority and lack the largest part of their members. Empty: all of them give way.
+        asking: the members of the gang; early starts end until their room covers what these ask for. Empty: all end.
         """
         if asking and self.room_is_coming():
             return True  # the gang is planned again when those calls have ended
-        line = self._manager.line
-        groups = [group for key in list(self._keys) if (group := self._manager.groups.get(key)) is not None]
-        lower = [group for group in groups if line.priority_of(group) <= priority]
         asked, freed = _Sum.of(asking), _Sum()
-        for group in sorted(lower, key=lambda each: (line.priority_of(each), self._part_there(each))):
+        for group in self._first_to_give_way(priority):
             if asking and freed.covers(asked):
                 break
             freed.add(slot.pod_info for slot in self._manager.slots.of_group(group.key))
             self.end(group, "others can start in its room")
         return bool(freed.pods)
+
+    def _first_to_give_way(self, priority: int) -> list[Group]:
+        """Those that gather, up to this priority: of the lowest priority first, then those that lack the largest part of their members."""
+        line, known = self._manager.line, self._manager.groups
+        groups = [group for key in list(self._keys) if (group := known.get(key)) is not None]
+        lower = [group for group in groups if line.priority_of(group) <= priority]
+        return sorted(lower, key=lambda each: (line.priority_of(each), self._part_there(each)))
 
     def _part_there(self, group: Group) -> float:
         """Of its minMember: those that are nearly complete start soon, and would have the most members refused."""
@@ -293,3 +294,18 @@ class EarlyStarts:
         gatherings = [group.gathering for group in known if group is not None and group.gathering is not None]
         came = sum(each.came for each in gatherings)
         return sum(each.newest - each.since for each in gatherings) / came if came else 0.0
+
+
+def _has_begun(group: Group) -> bool:
+    """A part of it has been: that is completed, or begins anew."""
+    return bool(group.assigned or group.started or group.ended or group.whole_of or group.start is not None)
+
+
+def _shows_its_roles(group: Group, spec: GroupSpec, newest: PodInfo) -> bool:
+    """Whether of each role with a minimum a member is there, to which the missing ones are alike."""
+    return not spec.roles.minima or (spec.rank_of(newest.pod) is None and has_each_role(group, spec))
+
+
+def _asks_as_its_members(group: Group, spec: GroupSpec) -> bool:
+    """Whether minResources is no more than what all members ask for if the missing ones are like those that there are."""
+    return spec.min_resources is None or asks_for_no_more(group, spec, spec.min_resources)

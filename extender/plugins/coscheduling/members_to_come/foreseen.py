@@ -28,30 +28,33 @@ def foreseen(manager: PodGroupManager, group: Group) -> planner.Foreseen | None:
 
     Of the shape of a member to come nothing is known but the average: what minResources asks for beyond the members that there are.
     """
-    spec = manager.specs.of(group)
-    if spec is None or spec.invalid or not group.members:
+    spec = manager.specs.valid(group)
+    if spec is None or not group.members:
         return None
     return _room(manager, group, spec, [member.info for member in group.members.values()], spec.to_come)
 
 
 def foreseen_anew(manager: PodGroupManager, group: Group) -> planner.Foreseen | None:
-    """The same when we begin to lead and no room is kept: members of a later phase that wait for others of it count as still to come, and
-    of a phase that is over the members that have Succeeded say what it was. None, too, where a phase waits after which others come: its
-    own plan looks for their room. Lock held.
+    """What is to be kept again when we begin to lead: no room is, and only the pods say how far the job is. Lock held.
+
+    1. No member has a place, and none has Succeeded: None, nothing has begun.
+    2. A phase waits after which others come: None, its own plan looks for their room.
+    3. It runs as a whole, or has been whole: None, what is missing now is not of a later phase. Spark's executors may be.
+    4. Else the room of all members without a place, those that wait among them; members that have Succeeded say what their phase was.
     """
-    spec = manager.specs.of(group)
+    spec = manager.specs.valid(group)
     placed = manager.places.placed(group) & group.members.keys()
     known, ended = [group.members[uid].info for uid in sorted(placed)], group.ended_phase
-    if spec is None or spec.invalid or not (known or ended):
-        return None
+    if spec is None or not (known or ended):
+        return None  # 1
     waiting = len(group.members) - len(placed)
     to_come = spec.min_member + spec.to_come - len(placed)
     if not spec.been:
         to_come = min(to_come, spec.to_come + waiting)
     if spec.to_come and waiting:
-        return None
+        return None  # 2
     if Step.DRIVER not in group.steps and (to_come <= 0 or group.whole_of >= spec.min_member + spec.to_come):
-        return None  # it runs, or has been whole: what is missing by now is not of a later phase
+        return None  # 3
     return _room(manager, group, spec, known, to_come)
 
 
@@ -59,6 +62,8 @@ def _room(
     manager: PodGroupManager, group: Group, spec: GroupSpec, known: Sequence[PodInfo], to_come: int
 ) -> planner.Foreseen | None:
     """known: the members that have their part of it. to_come: how many others there are to be."""
+    if to_come <= 0 and Step.DRIVER not in group.steps:
+        return None  # as for nearly every gang: no likeness is made for it
     slots = [slot.pod_info for slot in manager.slots.to_come(group.key)]
     ended, been = group.ended_phase, spec.been
     largest = max(known, key=size_of) if known else ended.like if ended is not None else None
@@ -75,7 +80,7 @@ def _room(
             been = 0
         total = left if left is not None else _times(largest.requests, to_come, 1)
         return planner.Foreseen(like, _times(total, count, count + been), count)
-    if Step.DRIVER not in group.steps or left is None:
+    if left is None:
         return None
     if not any(left.amount(name) > len(slots) for name in _names(left)):
         return None
@@ -89,9 +94,9 @@ def give_back(manager: PodGroupManager, group: Group) -> bool:
     slots = list(manager.slots.to_come(group.key))
     if not slots:
         return False
-    spec = manager.specs.of(group)
+    spec = manager.specs.valid(group)
     surplus = []
-    if spec is None or spec.invalid or not (group.members or group.early):
+    if spec is None or not (group.members or group.early):
         surplus = slots
     elif Step.DRIVER in group.steps:
         drivers = {uid for uid, member in group.members.items() if step_of(member.pod) is Step.DRIVER}

@@ -17,12 +17,12 @@ from extender.plugins.coscheduling.planner.request import (
     Judge,
     Leaf,
     Minimum,
+    NoPlacement,
     Placement,
     Request,
     Sliced,
     Topology,
     Trial,
-    Verdict,
 )
 from extender.plugins.coscheduling.planner.room import capacity_for
 
@@ -36,13 +36,13 @@ __all__ = [
     "Judge",
     "Leaf",
     "Minimum",
+    "NoPlacement",
     "Placement",
     "Request",
     "Sliced",
     "Topology",
     "Trial",
     "UnknownLevelError",
-    "Verdict",
     "asking_for",
     "capacity_for",
     "judged_shape_of",

@@ -1,9 +1,8 @@
 """Members that do not look at each other: placed by the free room of each node, class by class; no filter runs twice.
 
 Domains are tried from the narrowest level that is asked for to the widest that is allowed, the one with the least room
-first. For a single class this finds a placement wherever there is one. Packing is arithmetic on capacities: as few domains and
-nodes as can be, or as evenly as can be; the largest first until the rest fits into one, then the one with the least room that
-holds the rest, so that few are broken up and what stays free stays whole.
+first. For a single class this finds a placement wherever there is one. Packing is arithmetic on capacities: few domains and nodes, or
+even ones. Fills the largest domains first; the remainder goes to the smallest domain that holds it.
 """
 
 from __future__ import annotations

@@ -41,7 +41,7 @@ class Preference(Enum):
 
 
 @dataclass
-class Attempt:
+class Arrangement:
     """Places in the making. regions: where each shape may go. sequence: (shape, member, node), each accepted in its turn."""
 
     shapes: Sequence[Shape]
@@ -62,7 +62,7 @@ class Attempt:
         self._left = [len(shape.members) for shape in self.shapes]
         self._judged_at = [0] * len(self.shapes)  # how many were placed when all nodes were judged last
 
-    def on(self, region: BoolColumn) -> Attempt:
+    def on(self, region: BoolColumn) -> Arrangement:
         """A copy with what has been placed, that goes on among these nodes."""
         other = copy(self)
         other.nodes, other.room, other.sequence = list(self.nodes), self.room.copy(), list(self.sequence)

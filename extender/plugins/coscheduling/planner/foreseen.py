@@ -20,13 +20,13 @@ from extender.plugins.coscheduling.planner.request import (
     Deadline,
     Foreseen,
     Minimum,
+    NoPlacement,
     Placement,
     Request,
-    Verdict,
 )
 from extender.plugins.coscheduling.planner.room import Room, asked_of
 
-PlanOne = Callable[[Request], Placement | Verdict]
+PlanOne = Callable[[Request], Placement | NoPlacement]
 """A plan of a request that foresees nothing."""
 
 NATIVE = (CPU, MEMORY, EPHEMERAL_STORAGE)
@@ -34,12 +34,12 @@ MOST_PIECES = 256  # of the room for members that are still to be made, whatever
 NUMBERS_OF_PIECES = (1, 2, 4, 8, 16, 32, 64)  # that are tried where it is not known
 
 
-def plan_foreseen(request: Request, foreseen: Foreseen, plan: PlanOne, room: Room) -> Placement | Verdict:
+def plan_foreseen(request: Request, foreseen: Foreseen, plan: PlanOne, room: Room) -> Placement | NoPlacement:
     """The members, and the room for those that are still to be made beside them; the verdict is that of the smallest pieces. Where their
     number is not known those are not tried for which counting alone shows that there is no room. room: what all nodes have left.
     """
     deadline = Deadline.of(request)
-    result: Placement | Verdict | None = None
+    result: Placement | NoPlacement | None = None
     numbers = (min(foreseen.pieces, MOST_PIECES),) if foreseen.pieces else NUMBERS_OF_PIECES
     for number in numbers:
         if result is not None and deadline.spent(1.0):

@@ -22,10 +22,10 @@ from extender.plugins.coscheduling.planner.request import (
     Deadline,
     DomainFit,
     Judge,
+    NoPlacement,
     OutOfTimeError,
     Placement,
     Request,
-    Verdict,
 )
 from extender.plugins.coscheduling.planner.room import BoolColumn, IntColumn, Refusals, Room
 from extender.plugins.coscheduling.planner.slicing.layout import Layout
@@ -102,21 +102,21 @@ class Gang(ABC):
         self.refusals.count(status for status in statuses if not status.success)
         return shape
 
-    def verdict(self) -> Verdict:
+    def verdict(self) -> NoPlacement:
         resource, missing = self.explain()
         reason, cause = self.refusals.reason, self.refusals.cause
         required, levels = self.scope.required, self.scope.domains.levels
         if self.without_place is not None:
             return self._of_slices(self.without_place, reason, cause, (resource, missing))
         if required is None:
-            return Verdict(reason, self.placed, self.needed, cause, resource, missing)
+            return NoPlacement(reason, self.placed, self.needed, cause, resource, missing)
         level, fits_at = levels[required].name, self._fits_at(required)
         cause = Cause.TOPOLOGY if fits_at else cause
         best = tuple(sorted(self.domains(), key=lambda fit: (-fit.holds, fit.name))[:SHOWN_DOMAINS])
         reason = f"no single {level} takes it: {reason}"
-        return Verdict(reason, self.placed, self.needed, cause, resource, missing, level, best, fits_at)
+        return NoPlacement(reason, self.placed, self.needed, cause, resource, missing, level, best, fits_at)
 
-    def _of_slices(self, part: Part, reason: str, cause: Cause, short: tuple[str, int]) -> Verdict:
+    def _of_slices(self, part: Part, reason: str, cause: Cause, short: tuple[str, int]) -> NoPlacement:
         """Where one slice finds no domain."""
         domains, parts = self.scope.domains, self.layout.parts
         level = domains.levels[part.level].name
@@ -133,7 +133,7 @@ class Gang(ABC):
         best = tuple(sorted(fits, key=lambda fit: (-fit.holds, fit.name))[:SHOWN_DOMAINS])
         fits_at = self._unsliced()
         cause = Cause.TOPOLOGY if fits_at else cause
-        return Verdict(found, self.placed, self.needed, cause, *short, level, best, fits_at, slices=told)
+        return NoPlacement(found, self.placed, self.needed, cause, *short, level, best, fits_at, slices=told)
 
     def _unsliced(self) -> str:
         """CLUSTER where the gang would fit with its members in any domain."""

@@ -23,10 +23,10 @@ from extender.plugins.coscheduling.planner.request import (
     Deadline,
     Judge,
     Minimum,
+    NoPlacement,
     Placement,
     Request,
     Trial,
-    Verdict,
 )
 from extender.plugins.coscheduling.planner.room import BoolColumn, IntColumn, Room, asked_of
 
@@ -225,16 +225,16 @@ def topology_keys(members: Iterable[PodInfo]) -> frozenset[str]:
     return frozenset(keys)
 
 
-PlanOne = Callable[[Request], Placement | Verdict]
+PlanOne = Callable[[Request], Placement | NoPlacement]
 """A plan of a request without minima."""
 
 
-def plan_minima(request: Request, plan: PlanOne) -> Placement | Verdict:
+def plan_minima(request: Request, plan: PlanOne) -> Placement | NoPlacement:
     """The verdict names the minimum that does not even fit alone, if there is one."""
     minima, deadline = request.minima, Deadline.of(request)
     request = replace(request, minima=())
     if any(len(minimum.uids) < minimum.needed for minimum in minima):
-        return Verdict("not enough members", len(request.members), request.needed, Cause.MEMBERS)
+        return NoPlacement("not enough members", len(request.members), request.needed, Cause.MEMBERS)
     result = plan(request)
     if isinstance(result, Placement) and _met(result, minima):
         return result
@@ -243,17 +243,19 @@ def plan_minima(request: Request, plan: PlanOne) -> Placement | Verdict:
         if isinstance(placed, Placement):
             return _with_the_others(request, core, placed, plan)
         result = placed  # it says what the minima lack
-    return _named(request, minima, result, plan, deadline) if isinstance(result, Verdict) else result
+    return _named(request, minima, result, plan, deadline) if isinstance(result, NoPlacement) else result
 
 
-def _named(request: Request, minima: Sequence[Minimum], verdict: Verdict, plan: PlanOne, deadline: Deadline) -> Verdict:
+def _named(
+    request: Request, minima: Sequence[Minimum], verdict: NoPlacement, plan: PlanOne, deadline: Deadline
+) -> NoPlacement:
     all_members = {info.pod.uid for info in request.members}
     for minimum in minima:
         if not minimum.name or minimum.uids >= all_members or verdict.cause is Cause.BUDGET or deadline.spent(1.0):
             continue
         core = core_of(sorted(request.members, key=_size), [minimum])
         alone = plan(replace(request, members=core, needed=minimum.needed))
-        if isinstance(alone, Verdict) and alone.cause is not Cause.BUDGET:
+        if isinstance(alone, NoPlacement) and alone.cause is not Cause.BUDGET:
             return replace(alone, reason=f"{minimum.name}: {alone.reason}")
     return verdict
 

@@ -17,10 +17,10 @@ from extender.plugins.coscheduling.planner.request import (
     Cause,
     Deadline,
     Judge,
+    NoPlacement,
     OutOfTimeError,
     Placement,
     Request,
-    Verdict,
 )
 from extender.plugins.coscheduling.planner.room import Room
 from extender.plugins.coscheduling.planner.search import ConstrainedGang
@@ -29,7 +29,7 @@ from extender.plugins.coscheduling.planner.trees import plan_tree
 OUT_OF_TIME = "planning took longer than its time budget"
 
 
-def plan(cluster: Cluster, request: Request, judge: Judge) -> Placement | Verdict:
+def plan(cluster: Cluster, request: Request, judge: Judge) -> Placement | NoPlacement:
     """Places for `needed` members and as many more as fit, or why there are none.
 
     cluster: a snapshot; one with columns is faster."""
@@ -44,18 +44,18 @@ def plan(cluster: Cluster, request: Request, judge: Judge) -> Placement | Verdic
         if request.minima:
             return plan_minima(request, lambda part: plan(cluster, part, judge))
         if len(request.members) < request.needed:
-            return Verdict("not enough members", len(request.members), request.needed, Cause.MEMBERS)
+            return NoPlacement("not enough members", len(request.members), request.needed, Cause.MEMBERS)
         if not request.members:
             return Placement({})
         deadline = Deadline.of(request)
         gang = _gang(with_pods(cluster, request.promised), request, judge, deadline)
         return gang.place() or gang.verdict()
     except UnknownLevelError as error:
-        return Verdict(str(error), 0, request.needed, Cause.TOPOLOGY)
+        return NoPlacement(str(error), 0, request.needed, Cause.TOPOLOGY)
     except OutOfTimeError:
         placed = gang.placed if gang is not None else 0
         composite = request.tree.name if request.tree is not None else ""
-        return Verdict(OUT_OF_TIME, placed, request.needed, Cause.BUDGET, composite=composite)
+        return NoPlacement(OUT_OF_TIME, placed, request.needed, Cause.BUDGET, composite=composite)
 
 
 def _gang(snapshot: NodeInfoLister, request: Request, judge: Judge, deadline: Deadline) -> Gang:

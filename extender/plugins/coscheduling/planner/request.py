@@ -214,7 +214,7 @@ class DomainFit:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class NoPlacement:
     """Why the gang does not fit. `reason` is constant text for one cause, no amounts: it reaches the pod. The rest may
     change with every plan and is for explanations: `placed` of `needed` found a place at best.
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from extender.config.types import Packing
 from extender.framework.pod_info import PodInfo
-from extender.plugins.coscheduling.planner.constrained import Attempt, Preference, Step
+from extender.plugins.coscheduling.planner.constrained import Arrangement, Preference, Step
 from extender.plugins.coscheduling.planner.domains import coarse_groups, nodes_by_value
 from extender.plugins.coscheduling.planner.gang import Gang
 from extender.plugins.coscheduling.planner.members import Shape, asks_for, may_be_first, topology_keys
@@ -50,11 +50,11 @@ class ConstrainedGang(Gang):
         self._orders = orders(self._shapes, self._bounds)
         preferred = Preference.EVEN if self.scope.packing is Packing.MOST_EVEN else Preference.FEW
         self._preferences = list(dict.fromkeys((preferred, Preference.FULLEST, Preference.EVEN)))
-        self._best: Attempt | None = None
+        self._best: Arrangement | None = None
         self.slice_up(self._shapes)
 
     def place(self) -> Placement | None:
-        attempt: Attempt | None = None
+        attempt: Arrangement | None = None
         for parts in self.choices:
             self.choose(parts)
             if (attempt := self._run()) is not None:
@@ -98,7 +98,7 @@ class ConstrainedGang(Gang):
         best.explain(self.refusals)
         return self.missing(self._shapes[best.unplaced[0]].members) if best.unplaced else ("", 0)
 
-    def _run(self) -> Attempt | None:
+    def _run(self) -> Arrangement | None:
         """The first attempt that places all, else the one that places most, if that is `needed`. The best stays for
         explanations. Raises OutOfTimeError where the time ended the search before that."""
         if self.layout.parts:
@@ -123,7 +123,7 @@ class ConstrainedGang(Gang):
     def _enough(self) -> bool:
         return self._best is not None and self.placed >= self.needed
 
-    def _run_in_slices(self) -> Attempt | None:
+    def _run_in_slices(self) -> Arrangement | None:
         """Slices first, each in a domain of its own level, then the members of none."""
         sliced = {uid for part in self.layout.parts for uid in part.uids}
         widest = min(part.level for part in self.layout.parts)
@@ -149,7 +149,7 @@ class ConstrainedGang(Gang):
                 self._best, self.placed, self.without_place = attempt, len(attempt.sequence), missing
         return self._best if self._enough else None
 
-    def _with_the_loose(self, state: Attempt, sliced: Collection[str], at: IntColumn) -> Attempt:
+    def _with_the_loose(self, state: Arrangement, sliced: Collection[str], at: IntColumn) -> Arrangement:
         """With the members of no slice, and what is missing of all."""
         attempt = state.on(self.scope.mask(at))
         attempt.run([step for step in self._orders[0] if step[1].pod.metadata.uid not in sliced])
@@ -157,15 +157,15 @@ class ConstrainedGang(Gang):
         attempt.unplaced = [n for n, count in enumerate(self._counts) for _ in range(count - placed[n])]
         return attempt
 
-    def nothing(self) -> Attempt:
+    def nothing(self) -> Arrangement:
         return self._beginning([self.scope.mask(self.scope.everywhere)] * len(self._shapes), self._preferences[0])
 
-    def capacity(self, state: Attempt, kind: int) -> IntColumn:
+    def capacity(self, state: Arrangement, kind: int) -> IntColumn:
         return state.capacity(kind)
 
-    def put(self, state: Attempt, part: Part, at: BoolColumn, *, whole: bool) -> Attempt | None:
+    def put(self, state: Arrangement, part: Part, at: BoolColumn, *, whole: bool) -> Arrangement | None:
         uids = frozenset(part.uids)
-        best: Attempt | None = None
+        best: Arrangement | None = None
         for order, preference in product(self._orders, self._preferences):
             attempt = state.on(at)
             attempt.preference = preference
@@ -176,11 +176,11 @@ class ConstrainedGang(Gang):
                 best = attempt
         return best if not whole else None
 
-    def _beginning(self, regions: Sequence[BoolColumn], preference: Preference) -> Attempt:
+    def _beginning(self, regions: Sequence[BoolColumn], preference: Preference) -> Arrangement:
         nodes = list(self.snapshot.list())
-        return Attempt(self._shapes, nodes, self.room.copy(), regions, self._groups, preference, self.deadline)
+        return Arrangement(self._shapes, nodes, self.room.copy(), regions, self._groups, preference, self.deadline)
 
-    def _attempt(self, regions: Sequence[BoolColumn], order: Order, preference: Preference) -> Attempt:
+    def _attempt(self, regions: Sequence[BoolColumn], order: Order, preference: Preference) -> Arrangement:
         attempt = self._beginning(regions, preference)
         try:
             attempt.run(order)

@@ -1,8 +1,7 @@
-"""Groups of which not all have to start: at least so many of each composite's, each group in its domain, inside of its composite's.
+"""Groups of a tree of composites, of which not all have to start: at least minGroupCount of each composite's.
 
-A composite's domains are tried one after the other; in each its groups are placed in order, those first of which members have places
-already, and where too few find room those that found none are tried before the others. The choice with the most groups counts. Members
-beyond minMember come last.
+Each of a composite's domains is tried: its groups are placed there in order, those with placed members first, and once more with those
+that found no room first. The try that places the most groups counts, and members beyond minMember are added at the end.
 Kubernetes: KEP-6012 (CompositePodGroup); its scheduler places one group after the other, too
 """
 
@@ -22,14 +21,14 @@ from extender.plugins.coscheduling.planner.request import (
     Deadline,
     Leaf,
     Minimum,
+    NoPlacement,
     OutOfTimeError,
     Placement,
     Request,
     Tree,
-    Verdict,
 )
 
-PlanOne = Callable[[Request], Placement | Verdict]
+PlanOne = Callable[[Request], Placement | NoPlacement]
 """A plan of a request without a tree."""
 
 DOMAINS = 32  # of one composite's level that are tried
@@ -51,7 +50,7 @@ class Placed:
         return Placed({**self.nodes, **other.nodes}, self.waves + other.waves, self.leaves + other.leaves)
 
 
-def plan_tree(snapshot: NodeInfoLister, request: Request, plan: PlanOne) -> Placement | Verdict:
+def plan_tree(snapshot: NodeInfoLister, request: Request, plan: PlanOne) -> Placement | NoPlacement:
     if request.tree is None:
         raise ValueError("a request without a tree")
     search = _Search(snapshot, request, plan)
@@ -62,7 +61,7 @@ def plan_tree(snapshot: NodeInfoLister, request: Request, plan: PlanOne) -> Plac
             found = search.with_the_others(least)
         elif not isinstance(found, Placed):
             found = least
-    if isinstance(found, Verdict):
+    if isinstance(found, NoPlacement):
         return replace(found, composite=request.tree.name) if _leaves(request.tree) > 1 else found
     several = any(len(waves) > 1 for waves in found.waves)
     waves = tuple(wave for each in found.waves for wave in each) if several else (frozenset(found.nodes),)
@@ -81,13 +80,13 @@ class _Search:
         self._members = {info.pod.uid: info for info in request.members}
         self._domains: dict[object, Domains] = {}
 
-    def place(self, tree: Tree, within: frozenset[str] | None, before: Placed, *, whole: bool) -> Placed | Verdict:
+    def place(self, tree: Tree, within: frozenset[str] | None, before: Placed, *, whole: bool) -> Placed | NoPlacement:
         """Places for this part of the tree, on these nodes (None: any), beside what has been placed before."""
         self._deadline.check()
         if isinstance(tree, Leaf):
             return self._leaf(tree, within, before, whole=whole)
         best: Placed | None = None
-        verdict: Verdict | None = None
+        verdict: NoPlacement | None = None
         for nodes in islice(self._regions(tree, within), DOMAINS):
             try:
                 found = self._branch(tree, nodes, before, whole=whole)
@@ -95,7 +94,7 @@ class _Search:
                 if best is None:
                     raise
                 return best
-            if isinstance(found, Verdict):
+            if isinstance(found, NoPlacement):
                 verdict = found if verdict is None or found.placed > verdict.placed else verdict
             elif best is None or found.groups > best.groups:
                 best = found
@@ -104,7 +103,7 @@ class _Search:
         if best is not None:
             return best
         if verdict is None:
-            verdict = Verdict("no node takes it", 0, self._request.needed, Cause.NODES)
+            verdict = NoPlacement("no node takes it", 0, self._request.needed, Cause.NODES)
         level = _level_name(tree)
         return (
             replace(verdict, reason=f"no single {level} takes it: {verdict.reason}", level=level) if level else verdict
@@ -133,7 +132,7 @@ class _Search:
 
     def _branch(
         self, branch: Branch, within: frozenset[str] | None, before: Placed, *, whole: bool
-    ) -> Placed | Verdict:
+    ) -> Placed | NoPlacement:
         """In order; where they are too few, once more with those first that found no room. A part of which members have places
         already was chosen before, also before a restart: it comes before those of which none has."""
         order = _placed_first(branch.children)
@@ -143,7 +142,7 @@ class _Search:
         for child, _ in first:
             if count >= branch.needed:
                 break
-            if len(failed) == len(order) or isinstance(self.place(child, within, before, whole=whole), Verdict):
+            if len(failed) == len(order) or isinstance(self.place(child, within, before, whole=whole), NoPlacement):
                 continue  # no other is in its way
             order = _placed_first([child, *(each for each in branch.children if each is not child)])
             found, missing = self._in_order(order, within, before, whole=whole)
@@ -155,34 +154,34 @@ class _Search:
         if len(failed) == len(order) == 1:
             return failed[0][1]
         if not failed:
-            return Verdict(f"{told}: there are no more", len(best.nodes), self._request.needed, Cause.MEMBERS)
+            return NoPlacement(f"{told}: there are no more", len(best.nodes), self._request.needed, Cause.MEMBERS)
         child, verdict = failed[0]
         reason = verdict.reason if isinstance(child, Branch) else f"PodGroup {child.name} does not: {verdict.reason}"
         return replace(verdict, reason=f"{told}; {reason}", placed=len(best.nodes), needed=self._request.needed)
 
     def _in_order(
         self, order: Sequence[Tree], within: frozenset[str] | None, before: Placed, *, whole: bool
-    ) -> tuple[Placed, list[tuple[Tree, Verdict]]]:
+    ) -> tuple[Placed, list[tuple[Tree, NoPlacement]]]:
         """(what was placed of them, those that were not and why)."""
-        placed, failed = Placed(), list[tuple[Tree, Verdict]]()
+        placed, failed = Placed(), list[tuple[Tree, NoPlacement]]()
         for child in order:
             found = self.place(child, within, before.beside(placed), whole=whole)
-            if isinstance(found, Verdict):
+            if isinstance(found, NoPlacement):
                 failed.append((child, found))
             else:
                 placed = placed.beside(found)
         return placed, failed
 
-    def _leaf(self, leaf: Leaf, within: frozenset[str] | None, before: Placed, *, whole: bool) -> Placed | Verdict:
+    def _leaf(self, leaf: Leaf, within: frozenset[str] | None, before: Placed, *, whole: bool) -> Placed | NoPlacement:
         members = [info for info in self._request.members if info.pod.uid in leaf.uids]
         if len(members) < leaf.needed:
-            return Verdict("not enough members", 0, leaf.needed, Cause.MEMBERS)
+            return NoPlacement("not enough members", 0, leaf.needed, Cause.MEMBERS)
         if not whole:
             members = core_of(members, leaf.minima or [Minimum(leaf.uids, leaf.needed)])
         if not members:
             return Placed(leaves=((leaf, within),))
         found = self._plan(self._asking(leaf, members, within, before))
-        if isinstance(found, Verdict):
+        if isinstance(found, NoPlacement):
             return found
         return Placed(found.nodes, (found.waves or (frozenset(found.nodes),),), ((leaf, within),))
 

@@ -218,8 +218,8 @@ def _running(group: Group) -> dict[str, tuple[PodInfo, str]]:
 
 
 def _by_what_it_asks_for(manager: PodGroupManager, group: Group) -> RunningGang | None:
-    spec = manager.specs.of(group)
-    if spec is None or spec.invalid:
+    spec = manager.specs.valid(group)
+    if spec is None:
         return None
     if together := _disrupted_together(manager, group, spec):  # no member is to spare
         running = {uid: on_node for each in together for uid, on_node in _running(each).items()}

@@ -27,7 +27,7 @@ from extender.plugins.coscheduling.events.gang_scheduler import GangScheduler
 from extender.plugins.coscheduling.preemption.evictable import releasable, running_members
 from extender.plugins.coscheduling.preemption.planning import VictimPlan
 from extender.plugins.coscheduling.preemption.terminating_victims import TerminatingVictims, VictimTermination
-from extender.plugins.coscheduling.preemption.victim_search import GOING_SECONDS, Situation, VictimSearch, without
+from extender.plugins.coscheduling.preemption.victim_search import GOING_SECONDS, VictimQuestion, VictimSearch, without
 from extender.plugins.coscheduling.preemption.waiting_preemptors import PreemptionQueue
 from extender.plugins.coscheduling.scheduling.checks import one_extra_member
 from extender.plugins.coscheduling.scheduling.lost_slots import lose_slot
@@ -165,7 +165,7 @@ class GangPreemption:
         if begun is not None:
             self._carry_out(gang_set, scheduler_name, found, begun)
 
-    def _free(self, situation: Situation) -> None:
+    def _free(self, situation: VictimQuestion) -> None:
         """Extra members come one by one: kube-scheduler preempts for each as for any pod, once our gate does not hold it."""
         pods = [info.pod for info in situation.question.request.members]
         log.info("extra members may preempt group=%s members=%d", situation.gang_set[0].key, len(pods))

@@ -20,7 +20,7 @@ from extender.framework.preemption.fewest_violations import Budgets, FewestViola
 from extender.framework.preemption.ordering import ABOVE_ANY_PRIORITY, more_important_pod
 from extender.framework.sort_slice import sort_slice
 from extender.plugins.coscheduling import planner
-from extender.plugins.coscheduling.planner import Judge, Placement, Request, Verdict
+from extender.plugins.coscheduling.planner import Judge, NoPlacement, Placement, Request
 from extender.plugins.coscheduling.planner.domains import NONE, Domains, level_of
 from extender.plugins.coscheduling.planner.request import Deadline
 from extender.plugins.coscheduling.preemption.clearing import Clearing, Price
@@ -60,7 +60,7 @@ def plan_with_victims(
     evictable: Sequence[Evictable],
     pdbs: Sequence[policyv1.PodDisruptionBudget],
     going: Collection[str] = (),
-) -> VictimPlan | Verdict:
+) -> VictimPlan | NoPlacement:
     """going: UIDs of pods that give their room back by themselves; their room counts as free.
 
     The verdict is that of the cluster without all that may go: then none goes.
@@ -113,7 +113,7 @@ class _Problem:
         self._at = {node.name: index for index, node in enumerate(self.cluster.list())}
         self.useful = [victim for victim in self.evictable if victim.node_name in self._at]
 
-    def plan(self, gone: Collection[Evictable]) -> Placement | Verdict:
+    def plan(self, gone: Collection[Evictable]) -> Placement | NoPlacement:
         return planner.plan(self._stripped(gone), self.request, self.judge)
 
     def _stripped(self, gone: Collection[Evictable]) -> NodeInfoLister:

@@ -20,6 +20,8 @@ from extender.plugins.coscheduling.preemption.rest_of_gangs import RestOfGangs
 from extender.plugins.coscheduling.preemption.terminating_victims import TerminatingVictims
 from extender.plugins.coscheduling.preemption.waiting_preemptors import WaitingPreemptors
 
+Observer = Callable[[corev1.Pod | None, corev1.Pod | None], None]
+
 
 class Preemption:
     """Observes pods as the plugins do."""
@@ -63,11 +65,11 @@ class Preemption:
         )
         self.gangs = GangPreemption(coscheduling, dependencies, self._terminating)
         coscheduling.rounds.on_no_room(self.gangs.refused)
-        self._observers: Sequence[Callable[[corev1.Pod | None, corev1.Pod | None], None]] = (
+        changes: Sequence[Observer] = (self._terminating.on_pod, self._rest.on_pod, self._waiting.on_pod)
+        self._of_changes = changes
+        self._of_ends_and_arrivals: Sequence[Observer] = (
             self._follow_priorities,
-            self._terminating.on_pod,
-            self._rest.on_pod,
-            self._waiting.on_pod,
+            *changes,
             self.gangs.room.on_pod,
             self._give_back_place,
         )
@@ -76,7 +78,9 @@ class Preemption:
         """An exception sets the pod's gang aside, and the event is brought again (client/deliveries)."""
         pod = new or old
         with self._manager.quarantine.blame(lambda: self._manager.key_of(pod) if pod is not None else ""):
-            tell_every(self._observers, old, new)
+            goes = new is None or new.terminal
+            arrives = new is not None and new.node_name and (old is None or not old.node_name)
+            tell_every(self._of_ends_and_arrivals if goes or arrives else self._of_changes, old, new)
 
     def _follow_priorities(self, old: corev1.Pod | None, new: corev1.Pod | None) -> None:
         with self._manager.lock:
@@ -84,7 +88,7 @@ class Preemption:
 
     def _give_back_place(self, old: corev1.Pod | None, new: corev1.Pod | None) -> None:
         pod = new or old
-        if pod is not None and (new is None or new.node_name or new.terminal):
+        if pod is not None:
             self._give_back(pod.uid)
 
     def on_node(self, old: corev1.Node | None, new: corev1.Node | None) -> None:

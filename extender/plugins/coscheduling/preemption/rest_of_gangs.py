@@ -74,14 +74,21 @@ class RestOfGangs:
             del self._expected[uid]
 
     def on_pod(self, old: corev1.Pod | None, new: corev1.Pod | None) -> None:
-        tell_every((self._expected_victim, self._last_to_spare, self._any_victim), old, new)
+        """Only a victim matters: one that goes, or one that was chosen since we have last seen it."""
+        was_victim = old is not None and was_preempted(old)
+        is_victim = new is not None and was_preempted(new)
+        steps: list[Callable[[corev1.Pod | None, corev1.Pod], None]] = []
+        if (was_victim or is_victim) and (new is None or new.deleting):
+            steps.append(self._expected_victim)
+        if is_victim and not was_victim:
+            steps += self._last_to_spare, self._any_victim
+        if steps:
+            tell_every(steps, old, new or old)
 
-    def _last_to_spare(self, old: corev1.Pod | None, new: corev1.Pod | None) -> None:
+    def _last_to_spare(self, old: corev1.Pod | None, new: corev1.Pod) -> None:
         """A gang goes whole though no guard of ours has said so: kube-scheduler takes the last member of a minMember of 1, or members
         one after the other. Its PodGroup says it; what is left is looked at as any rest."""
-        if old is None or new is None or not new.node_name or was_preempted(old) or not was_preempted(new):
-            return
-        ref = self.manager.labels.group_of(new)
+        ref = self.manager.labels.group_of(new) if old is not None and new.node_name else None
         if ref is None:
             return
         with self.manager.lock:
@@ -93,8 +100,8 @@ class RestOfGangs:
 
     def _goes_with(self, group: Group | None, uid: str) -> bool:
         """Whether the gang was whole until this victim, and goes with it. Lock held."""
-        spec = self.manager.specs.of(group) if group is not None else None
-        if group is None or spec is None or spec.invalid or uid not in group.assigned:
+        spec = self.manager.specs.valid(group) if group is not None else None
+        if group is None or spec is None or uid not in group.assigned:
             return False
         stay = {each for each in group.assigned if not was_preempted(group.members[each].pod)} - {uid}
         if minima_missed(group, spec, stay | {uid}, group.ended.values()):
@@ -102,13 +109,11 @@ class RestOfGangs:
         first = len(stay) + 1 == len(group.assigned)
         return (spec.disrupted_whole and first) or bool(minima_missed(group, spec, stay, group.ended.values()))
 
-    def _expected_victim(self, old: corev1.Pod | None, new: corev1.Pod | None) -> None:
-        pod = new or old
-        if pod is None or (new is not None and not new.deleting):
-            return
+    def _expected_victim(self, old: corev1.Pod | None, pod: corev1.Pod) -> None:
+        """It goes: with it goes the rest of the gangs that the guard has said would break."""
         with self.manager.lock:
             rest = self._expected.get(pod.uid)
-            if rest is None or not (was_preempted(pod) or (old is not None and was_preempted(old))):
+            if rest is None:
                 return
             self._forget(lambda known: known is rest)
             pods = self._running(rest)
@@ -125,18 +130,11 @@ class RestOfGangs:
             pods.pop(victim.uid, None)
         return list(pods.values())
 
-    def _any_victim(self, old: corev1.Pod | None, new: corev1.Pod | None) -> None:
+    def _any_victim(self, old: corev1.Pod | None, new: corev1.Pod) -> None:
         """One that we see for the first time may be all that is left: of the others nothing is known then."""
-        if (
-            new is None
-            or self.rules.gang_victims is GangVictims.ANY
-            or not was_preempted(new)
-            or (old is not None and was_preempted(old))
-        ):
-            return
         manager = self.manager
         ref = manager.labels.group_of(new)
-        if ref is not None:
+        if ref is not None and self.rules.gang_victims is not GangVictims.ANY:
             with manager.lock:
                 if old is None or self._may_be_told_later(ref.key) or self._left_over(ref.key, without=new.uid):
                     self._look_at[ref.key] = manager.clock() + SETTLED_SECONDS
@@ -144,14 +142,12 @@ class RestOfGangs:
     def tick(self) -> None:
         """About once a second."""
         manager = self.manager
-        with manager.lock:
-            noted = bool(self._look_at)
-        if not noted or not self.may_plan() or not self.evictor.allowed():
+        if not self.may_plan() or not self.evictor.allowed():
             return
         with manager.lock:
             now = manager.clock()
             due = [key for key, at in self._look_at.items() if at <= now and not self._may_be_told_later(key)]
-            left = {key: self._left_over(key) for key in due if not self._may_be_told_later(key)}
+            left = {key: self._left_over(key) for key in due}
             for key in due:
                 del self._look_at[key]
         for key, pods in left.items():

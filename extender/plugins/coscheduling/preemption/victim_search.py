@@ -37,7 +37,7 @@ GOING_SECONDS = 60.0  # how much longer than its grace period a pod that is bein
 
 
 @dataclass(frozen=True, slots=True)
-class Situation:
+class VictimQuestion:
     """question: what may be planned: victims open no nodes that are kept free for a gang before it. released: held members of others
     that would let go, UID -> group. starting: UIDs of members that are being bound: they may go as those that run may.
 
@@ -86,13 +86,13 @@ class VictimSearch:
             return messages.PREEMPTION_NEVER
         return "" if self.dependencies.evictor.allowed() else messages.PREEMPTION_NOT_PERMITTED
 
-    def situation(self, gang_set: Sequence[Group], scheduler_name: str, snapshot: NodeInfoLister) -> Situation:
+    def situation(self, gang_set: Sequence[Group], scheduler_name: str, snapshot: NodeInfoLister) -> VictimQuestion:
         """Lock held."""
         manager, configured = self._manager, self.dependencies.rules
         priority = min(map(manager.line.priority_of, gang_set))
         started = self.dependencies.wall() - configured.minimum_run_seconds if configured.minimum_run_seconds else None
         question = self._requests.question(gang_set, scheduler_name, snapshot)
-        return Situation(
+        return VictimQuestion(
             gang_set,
             self._reservations.permitted(gang_set, question),
             Rules(priority, configured.gang_victims, started_before=started),
@@ -100,11 +100,11 @@ class VictimSearch:
             starting_members(manager.groups.values()),
         )
 
-    def search(self, situation: Situation) -> VictimPlan | str:
+    def search(self, situation: VictimQuestion) -> VictimPlan | str:
         """Or why no eviction would help. Off the event loop; no lock held."""
         gangs, assumed = self._running_gangs(), set(self.dependencies.assumed())
         with self._searching:
-            found: VictimPlan | planner.Verdict = self._with.offload(
+            found: VictimPlan | planner.NoPlacement = self._with.offload(
                 self._searched, situation, gangs, assumed, self.dependencies.pdbs()
             )
         if not isinstance(found, VictimPlan):
@@ -113,11 +113,11 @@ class VictimSearch:
 
     def _searched(
         self,
-        situation: Situation,
+        situation: VictimQuestion,
         gangs: Sequence[RunningGang],
         assumed: AbstractSet[str],
         pdbs: Sequence[policyv1.PodDisruptionBudget],
-    ) -> VictimPlan | planner.Verdict:
+    ) -> VictimPlan | planner.NoPlacement:
         """On a native thread: every pod of the cluster is looked at.
 
         Pods that are being deleted, and held members that would let go, give room for nothing.
@@ -141,7 +141,7 @@ class VictimSearch:
                 found += running_gangs(manager, [manager.groups[key] for key in some if key in manager.groups])
         return found
 
-    def may_yet(self, situation: Situation) -> bool:
+    def may_yet(self, situation: VictimQuestion) -> bool:
         """Whether a pod that is not evictable now (being bound, or not running for long) will become so without an event. No lock held."""
         bound_by_then = set(self.dependencies.assumed()) - situation.starting - situation.released.keys()
         if situation.rules.started_before is None and not bound_by_then:
@@ -198,7 +198,7 @@ class VictimSearch:
             situation = self.situation(gang_set, min(pods, key=lambda pod: pod.name).spec.scheduler_name, snapshot)
         return self.looked(situation, why_not)
 
-    def looked(self, situation: Situation, why_not: str) -> Looked:
+    def looked(self, situation: VictimQuestion, why_not: str) -> Looked:
         """why_not: what keeps the gang from evicting any pod; empty: nothing. No lock held."""
         found = self.search(situation)
         if isinstance(found, str):

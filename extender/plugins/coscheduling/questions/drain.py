@@ -147,7 +147,7 @@ class DrainQuestions:
                 continue
             question = self._question(each, snapshot, empty, taken, min(PLAN_SECONDS, left))
             result = self.report.analyses.plan(question)
-            if isinstance(result, planner.Verdict):
+            if isinstance(result, planner.NoPlacement):
                 yield structs.replace(each.told, reason=result.reason, shortfall=shortfall_of(result))
                 continue
             taken += [(name, each.here[uid]) for uid, name in result.nodes.items() if uid in each.here]

@@ -85,10 +85,10 @@ class FitAnalyses:
         with self._analysing:
             return self._analysed(question, min_member)
 
-    def plan(self, question: PlanQuestion) -> planner.Placement | planner.Verdict:
+    def plan(self, question: PlanQuestion) -> planner.Placement | planner.NoPlacement:
         """Likewise, where only the places are asked for."""
         with self._analysing:
-            found: planner.Placement | planner.Verdict = self.dependencies.offload(
+            found: planner.Placement | planner.NoPlacement = self.dependencies.offload(
                 planner.plan, question.cluster, question.request, self._judge
             )
             return found
@@ -98,11 +98,11 @@ class FitAnalyses:
         return found
 
     def _question(self, group: Group, snapshot: NodeInfoLister) -> tuple[PlanQuestion, int] | None:
-        """What the planner would be asked for the group now, without nodes that are another's shadow, and its minMember. Lock held."""
+        """What the planner would be asked for the group now, without nodes reserved for another, and its minMember. Lock held."""
         manager = self.manager
-        spec = manager.specs.of(group)
+        spec = manager.specs.valid(group)
         pods = [info.pod for info in group.pending() if self.dependencies.ours(info.pod)]
-        if spec is None or spec.invalid or not pods:
+        if spec is None or not pods:
             return None
         scheduler_name = min(pods, key=lambda pod: pod.name).spec.scheduler_name
         gang_set = gang_set_of(manager, group)
@@ -126,19 +126,19 @@ def _without_min_resources(analysis: Analysis) -> tuple[Relaxation, ...]:
     return (first, *analysis.relaxations)
 
 
-def missing_of(verdict: planner.Verdict | None) -> dict[str, str]:
+def missing_of(verdict: planner.NoPlacement | None) -> dict[str, str]:
     """Resource -> what there is too little of; empty where that is not what a plan has failed for."""
     if verdict is None or not verdict.resource or not verdict.missing:
         return {}
     return {verdict.resource: _amount(verdict)}
 
 
-def _amount(verdict: planner.Verdict) -> str:
+def _amount(verdict: planner.NoPlacement) -> str:
     counted = not verdict.resource or verdict.resource == PODS
     return str(verdict.missing or "") if counted else amount_text(verdict.resource, verdict.missing)
 
 
-def shortfall_of(verdict: planner.Verdict) -> Shortfall:
+def shortfall_of(verdict: planner.NoPlacement) -> Shortfall:
     return Shortfall(
         placed=verdict.placed,
         needed=verdict.needed,

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from extender.plugins.coscheduling import messages
-from extender.plugins.coscheduling.planner import Verdict
+from extender.plugins.coscheduling.planner import NoPlacement
 from extender.plugins.coscheduling.report.gang_observer import UNTOLD, WAITING_PHASES, GangObserver
 from extender.plugins.coscheduling.report.gang_status import Relaxation
 from extender.plugins.coscheduling.report.group_view import starts_with
@@ -35,7 +35,7 @@ class GangDiagnosis:
     message: str = ""
     told: str = ""
     since: float | None = None
-    verdict: Verdict | None = None
+    verdict: NoPlacement | None = None
 
 
 def diagnose(
@@ -46,12 +46,12 @@ def diagnose(
     if group.preempting is not None and group.last_diagnosis is not None:
         return _of_stop(manager, group, group.last_diagnosis, denied_seconds)
     if (extra := extra_members_wait(manager, group)) is not None:
-        return GangDiagnosis(extra.reason, extra.cause, since=seen.gate_since)
+        return GangDiagnosis(extra.reason, extra.cause, since=seen.failed_since)
     if seen.phase not in WAITING_PHASES:
         return GangDiagnosis(since=seen.since)
-    gate = observer.gate(group)
-    if gate is not None and not (gate.reason in UNTOLD and group.last_diagnosis is not None):
-        return GangDiagnosis(gate.reason, gate.cause, gate.refusal, seen.gate_since)
+    failed = observer.failed_check(group)
+    if failed is not None and not (failed.reason in UNTOLD and group.last_diagnosis is not None):
+        return GangDiagnosis(failed.reason, failed.cause, failed.refusal, seen.failed_since)
     if group.last_diagnosis is not None:
         return _of_stop(manager, group, group.last_diagnosis, denied_seconds)
     if not group.members:
@@ -86,8 +86,8 @@ def _of_stop(manager: PodGroupManager, group: Group, stop: Diagnosis, denied_sec
 
 def would_open(manager: PodGroupManager, group: Group, reason: str) -> tuple[Relaxation, ...]:
     """reason: of the check. Empty for any other, and where nothing short of another PodGroup would. Lock held."""
-    spec = manager.specs.of(group)
-    if spec is None or spec.invalid:
+    spec = manager.specs.valid(group)
+    if spec is None:
         return ()
     if reason == UnschedulableReason.QUORUM_MISSING:
         return tuple(_more_members(group, spec))

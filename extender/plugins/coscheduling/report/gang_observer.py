@@ -47,7 +47,7 @@ class Seen:
     """phase, and since when; the check that fails, and since when. Seconds of the clock.
 
     group, object_uid, stopped: of which group it was seen, by which PodGroup, and what had been decided of it last: to another group or
-    PodGroup of that name, or after another decision, the same gate is news.
+    PodGroup of that name, or after another decision, the same check is news.
     """
 
     group: Group
@@ -55,8 +55,8 @@ class Seen:
     last_diagnosis: Diagnosis | None
     phase: Phase
     since: float
-    gate: tuple[UnschedulableReason, str] | None = None
-    gate_since: float = 0.0
+    failed_check: tuple[UnschedulableReason, str] | None = None
+    failed_since: float = 0.0
     told: bool = False
     settled: Situation | None = None  # in which nothing is left to be told of it
 
@@ -116,7 +116,7 @@ class GangObserver:
             return None
         telling = self._look_closely(group)
         seen = self._seen.get(group.key)
-        if telling is None and seen is not None and (seen.gate is None or seen.told):
+        if telling is None and seen is not None and (seen.failed_check is None or seen.told):
             self._seen[group.key] = replace(seen, settled=situation(self.manager, group))
         return telling
 
@@ -135,16 +135,16 @@ class GangObserver:
             group.last_diagnosis = stop
             return _telling(group, Verdict(False, REJECTED, stop.text, stop.reason), _spokesman(group))
         before, seen = seen, self.see(group)
-        runs = seen.phase is Phase.BOUND and seen.gate is None
+        runs = seen.phase is Phase.BOUND and seen.failed_check is None
         over = before is not None and (_is_of_another(group, before) or (before.told and _extra(before)))
         if runs and (self._says_what_is_not_so(group) or over):
             return self._complete(group)
         if self._gives_up(group, seen):
             return self._gave_up(group, seen)
-        if seen.gate is None or seen.told or self.manager.clock() - seen.gate_since < TOLD_AFTER_SECONDS:
+        if seen.failed_check is None or seen.told or self.manager.clock() - seen.failed_since < TOLD_AFTER_SECONDS:
             return None
         self._seen[group.key] = replace(seen, told=True)
-        reason, text = seen.gate
+        reason, text = seen.failed_check
         if reason in UNTOLD:
             return None
         return _telling(group, Verdict(_extra(seen), WAITING, text, reason), _spokesman(group))
@@ -160,7 +160,7 @@ class GangObserver:
         """With why it waits; that it has given up is remarked on each verdict (priority_remark)."""
         self._given_up.add(group.key)
         stop = group.last_diagnosis
-        reason, text = seen.gate or (
+        reason, text = seen.failed_check or (
             (stop.reason, stop.text) if stop is not None else (UnschedulableReason.NOT_TRIED, "no plan")
         )
         return _telling(group, Verdict(False, GAVE_UP, text, reason), _spokesman(group))
@@ -185,16 +185,16 @@ class GangObserver:
         """As it is now, with since when. Lock held."""
         now = self.manager.clock()
         phase = phase_of(self.manager, group)
-        gate = self.gate(group) if phase in WAITING_PHASES else extra_members_wait(self.manager, group)
-        noted = (gate.reason, gate.cause) if gate is not None else None
+        failed = self.failed_check(group) if phase in WAITING_PHASES else extra_members_wait(self.manager, group)
+        noted = (failed.reason, failed.cause) if failed is not None else None
         before = self._seen.get(group.key)
         seen = Seen(group, _object_uid(group), group.last_diagnosis, phase, now, noted, now)
         if before is not None and before.group is group:
-            same_gate = before.gate == noted and before.last_diagnosis is group.last_diagnosis
-            if same_gate and not _is_of_another(group, before):
+            same_check = before.failed_check == noted and before.last_diagnosis is group.last_diagnosis
+            if same_check and not _is_of_another(group, before):
                 if before.phase is phase:
                     return before
-                seen = replace(seen, gate_since=before.gate_since, told=before.told)
+                seen = replace(seen, failed_since=before.failed_since, told=before.told)
             elif before.phase is phase:
                 seen = replace(seen, since=before.since)
         if self.manager.groups.get(group.key) is group:  # a page may ask about one that has just gone
@@ -203,7 +203,7 @@ class GangObserver:
                 self.came_into(group.key, phase)
         return seen
 
-    def gate(self, group: Group) -> FailedCheck | None:
+    def failed_check(self, group: Group) -> FailedCheck | None:
         """The check that fails for members of ours that have no place yet. Lock held."""
         pods = [info.pod for info in group.pending() if self.dependencies.ours(info.pod)]
         if not pods:
@@ -242,7 +242,7 @@ WAITING_PHASES = frozenset((Phase.GATHERING, Phase.DENIED, Phase.BACKING_OFF, Ph
 
 def _extra(seen: Seen) -> bool:
     """Whether the gang runs, and only members beyond minMember wait."""
-    return seen.gate is not None and seen.gate[0] is UnschedulableReason.EXTRA_MEMBERS_WAIT
+    return seen.failed_check is not None and seen.failed_check[0] is UnschedulableReason.EXTRA_MEMBERS_WAIT
 
 
 def _denies_it(group: Group) -> bool:

@@ -22,9 +22,9 @@ from extender.plugins.coscheduling.report.gang_observer import WAITING_PHASES, G
 from extender.plugins.coscheduling.report.gang_status import (
     GangStatus,
     GangSummary,
-    MemberState,
     PreemptionView,
     Relaxation,
+    ShownState,
     StoryEntry,
 )
 from extender.plugins.coscheduling.report.gang_story import Note
@@ -47,7 +47,7 @@ from extender.plugins.coscheduling.state.group import Group
 from extender.plugins.coscheduling.state.manager.line import Order
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager, by_turns, wall_clock
 
-AFTER_THE_SHADOW = Relaxation(
+AFTER_THE_RESERVATION = Relaxation(
     "BackfillReservation", "the nodes that are kept free for it, once it has started or its turn is over"
 )
 
@@ -139,11 +139,11 @@ class GangReport:
         with manager.lock:
             why = self._why(group, line)
             status = self._status(group, why, line)
-            shadow = self.rounds.reservations.current
+            reservation = self.rounds.reservations.current
             kept = self.rounds.reservations.kept_from_gang_set(gang_set_of(manager, group))
             asks = why.reason == UnschedulableReason.MIN_RESOURCES or why.verdict is not None
-        if shadow is not None and why.reason == UnschedulableReason.ORDERED_AFTER_OTHERS and kept:
-            status = replace(status, reserved_for=(shadow.group,), relaxations=(AFTER_THE_SHADOW,))
+        if reservation is not None and why.reason == UnschedulableReason.ORDERED_AFTER_OTHERS and kept:
+            status = replace(status, reserved_for=(reservation.group,), relaxations=(AFTER_THE_RESERVATION,))
         completed = self.analyses.complete(status, group) if asks and key in line else None
         status = completed or status
         if status.standby or status.fits_now or (completed is None and why.reason != UnschedulableReason.PREEMPTING):
@@ -200,9 +200,9 @@ class GangReport:
             message=messages.INTERNAL_ERROR,
             min_member=group.pod_group.spec.min_member if group.pod_group is not None else 0,
             members={
-                **{state.value: 0 for state in MemberState},
-                MemberState.BOUND.value: bound,
-                MemberState.WAITING.value: max(0, len(group.members) - bound),
+                **{state.value: 0 for state in ShownState},
+                ShownState.BOUND.value: bound,
+                ShownState.WAITING.value: max(0, len(group.members) - bound),
             },
         )
 

@@ -20,7 +20,7 @@ _BYTES = (MEMORY, EPHEMERAL_STORAGE)
 _UNITS = (("Ti", 2**40), ("Gi", 2**30), ("Mi", 2**20), ("Ki", 2**10))
 
 
-class MemberState(StrEnum):
+class ShownState(StrEnum):
     """In the order of a pod's way; the strongest that holds counts."""
 
     GATED = "gated"
@@ -34,11 +34,11 @@ class Shown(Struct, frozen=True, rename="camel"):
     """Base of all of them: every field is always there."""
 
 
-class Member(Shown, frozen=True):
+class ShownMember(Shown, frozen=True):
     """gates: those that it has, ours too."""
 
     name: str
-    state: MemberState
+    state: ShownState
     node: str = ""
     gates: tuple[str, ...] = ()
 
@@ -93,7 +93,7 @@ class GangSummary(Shown, frozen=True):
     """A line of the list.
 
     phase: one of Phase, since when; reason: one of UnschedulableReason, empty once the gang runs and no extra member waits;
-    message: constant for one cause. members: how many are in each MemberState. waiting_since: of the oldest member without a
+    message: constant for one cause. members: how many are in each ShownState. waiting_since: of the oldest member without a
     node. place: in line among the gangs that wait, from 1; 0 for one that does not. missing: of a resource, how much, as the last plan
     found it.
     """
@@ -162,7 +162,7 @@ class GangStatus(Shown, frozen=True):
     told: what pods are refused with. reserved_for: the groups whose places are in its way. refuted: (member, node) pairs that
     kube-scheduler refused. relaxations: the smallest first; computed when asked for, on the cluster as it is then.
     fits_now: a plan is found at this moment, and the gang is about to be looked at. standby: the replica that answers does not lead, plans
-    nothing, and knows of no plan or refusal. kept_free: its shadow, while it has one. preemption: None where room of others
+    nothing, and knows of no plan or refusal. kept_free: its backfill reservation, while it has one. preemption: None where room of others
     would not help, or none is needed.
     starts_with: the groups that it starts together with, until all have. not_asked: why kube-scheduler asks about no member, where known.
     not_honoured: of another system's PodGroup, and annotations. room_kept: None where none of its members come later. gave_up: that it
@@ -174,7 +174,7 @@ class GangStatus(Shown, frozen=True):
     priority: int
     in_line: int
     told: str = ""
-    member_list: tuple[Member, ...] = ()
+    member_list: tuple[ShownMember, ...] = ()
     shortfall: Shortfall | None = None
     reserved_for: tuple[str, ...] = ()
     refuted: tuple[tuple[str, str], ...] = ()

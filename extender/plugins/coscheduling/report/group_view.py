@@ -10,31 +10,31 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from datetime import datetime
 
-from extender.plugins.coscheduling.report.gang_status import KeptFree, Member, MemberState, RoleCount, RoomKept
+from extender.plugins.coscheduling.report.gang_status import KeptFree, RoleCount, RoomKept, ShownMember, ShownState
 from extender.plugins.coscheduling.scheduling.backfill_reservation import BackfillReservation
 from extender.plugins.coscheduling.state.gang_sets import gang_set_of, missing_group
 from extender.plugins.coscheduling.state.group import Group
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
 
 
-def member_state(manager: PodGroupManager, group: Group, uid: str) -> MemberState:
+def member_state(manager: PodGroupManager, group: Group, uid: str) -> ShownState:
     """The strongest that holds."""
     if uid in group.assigned:
-        return MemberState.BOUND
+        return ShownState.BOUND
     if uid in group.held:
-        return MemberState.HELD
+        return ShownState.HELD
     if manager.slots.get(uid) is not None:
-        return MemberState.PLANNED
-    return MemberState.GATED if group.members[uid].pod.gated else MemberState.WAITING
+        return ShownState.PLANNED
+    return ShownState.GATED if group.members[uid].pod.gated else ShownState.WAITING
 
 
 def count_members(manager: PodGroupManager, group: Group) -> dict[str, int]:
     """Every state is there, with 0 where no member is in it."""
     states = Counter(member_state(manager, group, uid) for uid in group.members)
-    return {state.value: states[state] for state in MemberState}
+    return {state.value: states[state] for state in ShownState}
 
 
-def members_by_name(manager: PodGroupManager, group: Group) -> tuple[Member, ...]:
+def members_by_name(manager: PodGroupManager, group: Group) -> tuple[ShownMember, ...]:
     """By their rank in the gang, where they have one, else by name."""
     spec = manager.specs.of(group)
     found = sorted(_members(manager, group), key=lambda member: member.name)
@@ -44,10 +44,10 @@ def members_by_name(manager: PodGroupManager, group: Group) -> tuple[Member, ...
     return tuple(sorted(found, key=lambda member: (ranks[member.name] is None, ranks[member.name] or (0, 0))))
 
 
-def _members(manager: PodGroupManager, group: Group) -> Iterator[Member]:
+def _members(manager: PodGroupManager, group: Group) -> Iterator[ShownMember]:
     for uid, member in group.members.items():
         place = manager.slots.get(uid)
-        yield Member(
+        yield ShownMember(
             name=member.pod.name,
             state=member_state(manager, group, uid),
             node=member.node_name or (place.node_name if place is not None else ""),
@@ -92,8 +92,10 @@ def room_kept(manager: PodGroupManager, group: Group, at: Callable[[float], date
     return RoomKept(tuple(sorted(slot.node_name for slot in slots)), at(min(slot.expires for slot in slots)))
 
 
-def kept_free(group: Group, shadow: BackfillReservation | None, at: Callable[[float], datetime]) -> KeptFree | None:
-    """The group's own shadow. at: from the clock's seconds to a time of day."""
-    if shadow is None or group.key not in shadow.keys:
+def kept_free(
+    group: Group, reservation: BackfillReservation | None, at: Callable[[float], datetime]
+) -> KeptFree | None:
+    """The group's own reservation. at: from the clock's seconds to a time of day."""
+    if reservation is None or group.key not in reservation.keys:
         return None
-    return KeptFree(shadow.domain, tuple(sorted(shadow.nodes)), at(shadow.since), at(shadow.until))
+    return KeptFree(reservation.domain, tuple(sorted(reservation.nodes)), at(reservation.since), at(reservation.until))

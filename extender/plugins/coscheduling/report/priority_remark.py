@@ -76,8 +76,8 @@ def priorities_differ(manager: PodGroupManager, group: Group) -> bool:
     """Whether it matters that the members have more than one priority: with a minMember of 1 each is on its own. Lock held."""
     if len(group.priorities) <= 1:
         return False
-    spec = manager.specs.of(group)
-    return spec is not None and not spec.invalid and spec.min_member > 1
+    spec = manager.specs.valid(group)
+    return spec is not None and spec.min_member > 1
 
 
 def _not_honoured(group: Group | None) -> tuple[str, ...]:

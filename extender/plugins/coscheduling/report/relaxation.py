@@ -25,7 +25,7 @@ from extender.plugins.coscheduling.scheduling.plan.gang_set_refusals import with
 from extender.plugins.coscheduling.scheduling.plan_request import PlanQuestion
 
 HOSTNAME = "kubernetes.io/hostname"
-ANYWHERE = "cluster"  # planner.Verdict.fits_at: without any required level
+ANYWHERE = "cluster"  # planner.NoPlacement.fits_at: without any required level
 BUDGET_SECONDS = 2.0  # for everything
 SHARE_SECONDS = 0.5  # for one question
 SHAPES = 3  # kinds of nodes that are tried as further ones
@@ -35,7 +35,7 @@ SHAPES = 3  # kinds of nodes that are tried as further ones
 class Analysis:
     """verdict None: it fits, by this placement."""
 
-    verdict: planner.Verdict | None
+    verdict: planner.NoPlacement | None
     relaxations: Sequence[Relaxation] = field(default_factory=tuple)
     placement: planner.Placement | None = None
 
@@ -56,7 +56,7 @@ class _Relaxing:
     question: PlanQuestion
     min_member: int
     judge: planner.Judge
-    verdict: planner.Verdict
+    verdict: planner.NoPlacement
     clock: Clock
 
     def __post_init__(self) -> None:

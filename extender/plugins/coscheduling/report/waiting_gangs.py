@@ -90,6 +90,6 @@ def reason_of(seen: Seen) -> UnschedulableReason:
     """Why a gang that waits does."""
     if seen.phase is Phase.QUARANTINED:
         return UnschedulableReason.INTERNAL_ERROR
-    if seen.gate is not None:
-        return seen.gate[0]
+    if seen.failed_check is not None:
+        return seen.failed_check[0]
     return seen.last_diagnosis.reason if seen.last_diagnosis is not None else UnschedulableReason.NOT_TRIED

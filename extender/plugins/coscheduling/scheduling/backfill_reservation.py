@@ -1,8 +1,8 @@
-"""The shadow: nodes that are kept free for the gang that has waited longest in vain, so that smaller pods that go past it do
+"""The backfill reservation: nodes that are kept free for the gang that has waited longest in vain, so that smaller pods that go past it do
 not keep it waiting for ever.
 
 Younger gangs and single pods may pass a gang that does not fit now. Once it has waited for shadowAfterSeconds it gets a
-shadow: on these nodes no pod of equal or lower priority is admitted until it starts or shadowMaxSeconds have passed; then
+reservation: on these nodes no pod of equal or lower priority is admitted until it starts or shadowMaxSeconds have passed; then
 the next has its turn, one at a time. Turns in vain make the pauses before further ones longer (VainTurns).
 ReservedRoom keeps single pods out, GangSetPlanning other gangs; the tick begins and ends.
 No counterpart upstream; batch schedulers call the like a reservation for the first job in line (EASY backfill).
@@ -21,7 +21,7 @@ from extender import metrics
 from extender.api import corev1
 from extender.plugins.coscheduling import messages
 from extender.plugins.coscheduling.backfill.backfill_nodes import Choice, choose_nodes, is_pinned
-from extender.plugins.coscheduling.backfill.vain_turns import Wish
+from extender.plugins.coscheduling.backfill.vain_turns import AskedRoom
 from extender.plugins.coscheduling.dependencies import CoschedulingDependencies, Verdict
 from extender.plugins.coscheduling.scheduling.checks import failed_check
 from extender.plugins.coscheduling.scheduling.phases import Phase, phase_of
@@ -35,7 +35,7 @@ from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManage
 log = logging.getLogger(__name__)
 
 NO_NODES: frozenset[str] = frozenset()
-SHADOW = "GangShadow"  # the event's reason
+RESERVED = "GangShadow"  # the event's reason
 BEGUN, STARTED, EXPIRED, GONE = "begun", "started", "expired", "gone"
 
 
@@ -50,7 +50,7 @@ class BackfillReservation:
     nodes: frozenset[str]
     since: float
     until: float
-    wish: Wish
+    wish: AskedRoom
 
 
 class BackfillReservations:
@@ -69,12 +69,12 @@ class BackfillReservations:
     ) -> None:
         self._manager = manager
         self._with = dependencies
-        self._rules = dependencies.shadow
+        self._rules = dependencies.backfill
         self._requests = requests
         self._schedule_planning = schedule_planning
         self._planning = planning
         self.current: BackfillReservation | None = None
-        self.turns = ReservationTurns(manager, dependencies.shadow)
+        self.turns = ReservationTurns(manager, dependencies.backfill)
         self._ended = False
         self._pause_until = -math.inf
 
@@ -82,20 +82,24 @@ class BackfillReservations:
 
     def kept_from(self, pod: corev1.Pod) -> frozenset[str]:
         """The nodes where a single pod is not admitted now. A DaemonSet's pod passes: it can run nowhere else."""
-        shadow = self.current
-        if shadow is None or pod.priority > shadow.priority or is_pinned(pod):
+        reservation = self.current
+        if reservation is None or pod.priority > reservation.priority or is_pinned(pod):
             return NO_NODES
         group = self._manager.find(pod)
-        return NO_NODES if group is not None and group.key in shadow.keys else shadow.nodes
+        return NO_NODES if group is not None and group.key in reservation.keys else reservation.nodes
 
     def kept_from_gang_set(self, gang_set: Sequence[Group]) -> frozenset[str]:
         """A gang of which a part runs already is completed, whatever other gang waits."""
-        shadow = self.current
-        if shadow is None or any(
-            group.key in shadow.keys or self._manager.begun.was_cut_short(group) for group in gang_set
+        reservation = self.current
+        if reservation is None or any(
+            group.key in reservation.keys or self._manager.begun.was_cut_short(group) for group in gang_set
         ):
             return NO_NODES
-        return shadow.nodes if min(map(self._manager.line.priority_of, gang_set)) <= shadow.priority else NO_NODES
+        return (
+            reservation.nodes
+            if min(map(self._manager.line.priority_of, gang_set)) <= reservation.priority
+            else NO_NODES
+        )
 
     def permitted(self, gang_set: Sequence[Group], question: PlanQuestion) -> PlanQuestion:
         """The question without the nodes that are kept from the gang set; the same object where none is."""
@@ -113,7 +117,7 @@ class BackfillReservations:
     # Beginning and end
 
     def ended(self) -> bool:
-        """Whether a shadow has ended since this was last asked. Lock held."""
+        """Whether a reservation has ended since this was last asked. Lock held."""
         ended, self._ended = self._ended, False
         return ended
 
@@ -137,36 +141,42 @@ class BackfillReservations:
         if group is not None:
             manager.quarantine.for_gang(group.key, "shadow", partial(self._begin, group), None)
 
-    def _over(self, shadow: BackfillReservation) -> str:
+    def _over(self, reservation: BackfillReservation) -> str:
         """Why it ends now; empty if it does not. Lock held."""
-        group = self._manager.groups.get(shadow.group)
+        group = self._manager.groups.get(reservation.group)
         if group is None or not self._with.may_plan():
             return GONE
-        return self._manager.quarantine.for_gang(group.key, "shadow", partial(self._over_for, group, shadow), GONE)
+        return self._manager.quarantine.for_gang(group.key, "shadow", partial(self._over_for, group, reservation), GONE)
 
-    def _over_for(self, group: Group, shadow: BackfillReservation) -> str:
+    def _over_for(self, group: Group, reservation: BackfillReservation) -> str:
         if phase_of(self._manager, group) in STARTS:
             return STARTED
         pods = self._pending([group])
-        gate = failed_check(self._manager, group, pods[0].spec.scheduler_name, pods[0].name) if pods else None
-        if not pods or (gate is not None and gate.reason is not UnschedulableReason.BACKING_OFF):
+        failed = failed_check(self._manager, group, pods[0].spec.scheduler_name, pods[0].name) if pods else None
+        if not pods or (failed is not None and failed.reason is not UnschedulableReason.BACKING_OFF):
             return GONE
-        return EXPIRED if self._manager.clock() >= shadow.until else ""
+        return EXPIRED if self._manager.clock() >= reservation.until else ""
 
     def _end(self, why: str) -> None:
-        shadow, self.current, self._ended = self.current, None, True
-        if shadow is None:
+        reservation, self.current, self._ended = self.current, None, True
+        if reservation is None:
             return
-        log.info("shadow ends group=%s domain=%s result=%s", shadow.group, shadow.domain, why)
+        log.info("backfill reservation ends group=%s domain=%s result=%s", reservation.group, reservation.domain, why)
         metrics.shadows.labels(why).inc()
         metrics.shadow_nodes.set(0)
         self._pause_until = self._manager.clock() + PAUSE_SECONDS
-        self.turns.ended(shadow.group, shadow.since, shadow.wish, shadow.nodes, self._end_of_turn(shadow, why))
+        self.turns.ended(
+            reservation.group,
+            reservation.since,
+            reservation.wish,
+            reservation.nodes,
+            self._end_of_turn(reservation, why),
+        )
         self._manager.notes.on_capacity_freed()
 
-    def _end_of_turn(self, shadow: BackfillReservation, why: str) -> End:
+    def _end_of_turn(self, reservation: BackfillReservation, why: str) -> End:
         """Whether the turn was in vain. One that ends early, because we lead no more or since victims go first, may not have been."""
-        group = self._manager.groups.get(shadow.group)
+        group = self._manager.groups.get(reservation.group)
         if why == STARTED:
             return End.STARTED
         in_vain = why == EXPIRED or (self._with.may_plan() and (group is None or not group.planned))
@@ -209,13 +219,20 @@ class BackfillReservations:
             self.turns.begun(group.key)
         self._tell(group, begun)
 
-    def _tell(self, group: Group, shadow: BackfillReservation) -> None:
-        log.info("shadow begins group=%s domain=%s nodes=%d", shadow.group, shadow.domain, len(shadow.nodes))
+    def _tell(self, group: Group, reservation: BackfillReservation) -> None:
+        log.info(
+            "backfill reservation begins group=%s domain=%s nodes=%d",
+            reservation.group,
+            reservation.domain,
+            len(reservation.nodes),
+        )
         metrics.shadows.labels(BEGUN).inc()
-        metrics.shadow_nodes.set(len(shadow.nodes))
+        metrics.shadow_nodes.set(len(reservation.nodes))
         with self._manager.lock:
             pod_group = group.object
             gated = [group.members[uid].pod for uid in group.gated if uid in group.members]
-        verdict = Verdict(False, SHADOW, messages.shadow_begins(shadow.domain, len(shadow.nodes)), event_only=True)
+        verdict = Verdict(
+            False, RESERVED, messages.reservation_begins(reservation.domain, len(reservation.nodes)), event_only=True
+        )
         member = min(gated, key=lambda pod: pod.name) if gated and pod_group is None else None
         self._with.verdicts.decided(pod_group, group.key, verdict, member)

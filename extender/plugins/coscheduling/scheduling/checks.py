@@ -75,14 +75,14 @@ def _waits_in_tree(manager: PodGroupManager, group: Group, root: str, scheduler_
         return ""
     if (chosen := choice(manager, root)) and group.key not in chosen:
         return messages.waiting_for_chosen(root)
-    failed = {each.key: gate for each in gang_set[1:] if (gate := _check_of_peer(manager, each, scheduler_name))}
+    failed = {each.key: check for each in gang_set[1:] if (check := _check_of_peer(manager, each, scheduler_name))}
     if chosen:
         return next((messages.companion_waits(key, check.cause) for key, check in failed.items()), "")
     lacking = composites.lacking(root, {each.key for each in gang_set} - failed.keys())
     if not lacking or not failed:
         return lacking
-    key, gate = min(failed.items(), key=lambda each: each[0])
-    return f"{lacking}: {messages.companion_waits(key, gate.cause)}"
+    key, check = min(failed.items(), key=lambda each: each[0])
+    return f"{lacking}: {messages.companion_waits(key, check.cause)}"
 
 
 def missing_peer_gang(manager: PodGroupManager, group: Group) -> str:
@@ -187,7 +187,7 @@ def note_extra_members(
     if not asked.request.needed:
         return None
     verdict = plan(asked)
-    if not isinstance(verdict, planner.Verdict):
+    if not isinstance(verdict, planner.NoPlacement):
         return None
     with manager.lock:
         text = messages.no_room_for_extra_members(spec.min_member, verdict.reason)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import partial
 
 from extender import metrics
@@ -91,12 +91,19 @@ def _lose_slot(manager: PodGroupManager, slot: Slot) -> bool:
     return True
 
 
-def recheck(manager: PodGroupManager, node_names: Iterable[str], snapshot: NodeInfoLister) -> bool:
-    """Gives up the slots on these nodes that are good no more. Returns whether there were any."""
+def recheck(
+    manager: PodGroupManager, node_names: Iterable[str], snapshot: NodeInfoLister, but: Collection[str] = ()
+) -> bool:
+    """Gives up the slots on these nodes that are good no more. Returns whether there were any.
+
+    but: keys of groups whose slots were found together on this snapshot: nodes that have no others are not looked at.
+    """
     lost = False
     with manager.lock:
         for name in node_names:
             slots = list(manager.slots.on_node(name))
+            if but and all(slot.group in but for slot in slots):
+                continue
             try:
                 node = snapshot.get(name) if slots else None
             except KeyError:
@@ -110,11 +117,11 @@ def recheck(manager: PodGroupManager, node_names: Iterable[str], snapshot: NodeI
 
 
 def refute(manager: PodGroupManager, group: Group, slot: Slot, how: How, offered: frozenset[str] = NOWHERE) -> None:
-    """kube-scheduler did not take the member on the slot's node. The manager's lock is held.
+    """Notes that kube-scheduler did not take the member on the slot's node. The manager's lock is held.
 
-    It has tried every node, and said all that passed if they are so few that it did not stop early. So the member may go to
-    what was offered, and where siblings are in its way: their nodes were not judged for it alone. Where none has passed another
-    slot is of no use: no patch wakes a pod that kube-scheduler's own filters refused, but room that comes free may.
+    REFUSED: its own filters passed no node. No patch requeues such a pod, so another slot is of no use until room comes free.
+    NOT_OFFERED: it offers all nodes that pass its filters, unless there are so many that it stopped early. So the member may go to the
+    nodes offered, and to those with slots of its siblings, which were judged with the siblings on them.
     """
     group.refuted.add(slot.uid, slot.node_name, how, manager.clock())
     if how is How.REFUSED:

@@ -140,10 +140,10 @@ class PlanRequests:
         )
 
     def _leaf(self, scheduler_name: str, group: Group) -> planner.Leaf:
-        spec = self._manager.specs.of(group)
+        spec = self._manager.specs.valid(group)
         unplaced, minima = self._of_group(group, scheduler_name, alone=False)
         uids = frozenset(info.pod.uid for info in unplaced)
-        if spec is None or spec.invalid:
+        if spec is None:
             return planner.Leaf(group.key, uids, len(uids) + 1)  # more than there are
         topology = topology_of(self.topology, [spec.topology])
         return planner.Leaf(group.key, uids, minima[-1].needed if minima else 0, minima, topology, self._nodes(group))

@@ -36,7 +36,7 @@ from extender.plugins.coscheduling.waits_for import OWN_EVENTS
 TURN_SECONDS = 0.5  # after which the order is looked at anew, and what else the thread has to do has its turn
 
 
-class LaterPhases(Protocol):
+class RoomForLaterPhases(Protocol):
     """Plans room for members that are still to be made, of gangs that have begun; takes the lock around plans for each."""
 
     def keep_rooms(self) -> None:
@@ -57,7 +57,7 @@ class PlanningRounds:
         gang_sets: GangSetPlanning,
         planning: AbstractContextManager[object],
         wake_ups: WakeUps,
-        later_phases: LaterPhases,
+        later_phases: RoomForLaterPhases,
     ) -> None:
         """planning: the lock around plans, which others that use the plans' judge take too."""
         self._manager = manager

@@ -69,11 +69,9 @@ def refused_unasked(pod: corev1.Pod) -> bool:
 
 
 def mark_rejections_current(manager: PodGroupManager) -> None:
-    """On taking leadership, recorded in-tree rejections count as current: kube-scheduler has already requeued the pods that
-    earlier events affect.
+    """On taking leadership, recorded in-tree rejections count as current. Lock held.
 
-    It tries all pods when it starts itself, and where it ran on it has tried, or has in its queue, each pod that an event has woken.
-    Lock held.
+    A kube-scheduler that has just started tries all pods. A kube-scheduler that kept running has already requeued those pods.
     """
     for group in manager.groups.values():
         for uid in group.rejected_in_tree():

@@ -12,7 +12,7 @@ from enum import Enum, auto
 from functools import partial
 
 from extender.framework.listers import NodeInfoLister
-from extender.plugins.coscheduling.backfill.vain_turns import Turn, VainTurns, Wish, room_of
+from extender.plugins.coscheduling.backfill.vain_turns import AskedRoom, Turn, VainTurns, room_of
 from extender.plugins.coscheduling.dependencies import BackfillRules
 from extender.plugins.coscheduling.planner.room import Amounts
 from extender.plugins.coscheduling.scheduling.phases import Phase, phase_of
@@ -32,7 +32,7 @@ SHORT_OF_ROOM = frozenset(
 )
 """What room that comes free can change; a node selector that nothing matches is no reason to keep nodes free."""
 PAUSE_SECONDS = 15.0
-"""Between two shadows: a pod that was refused for one is woken by its end, and tried before the next begins, after kube-scheduler's
+"""Between two reservations: a pod that was refused for one is woken by its end, and tried before the next begins, after kube-scheduler's
 longest back-off at the latest. Else a few gangs that never fit would keep the nodes idle for good, in turn."""
 AGAIN_SECONDS = 30.0  # until a gang for which no nodes were found is looked at again, at least
 STARTS = frozenset((Phase.COMMITTING, Phase.BOUND))
@@ -53,7 +53,7 @@ class ReservationTurns:
         self._manager = manager
         self._rules = rules
         self._waits_since: dict[str, float] = {}  # groups that lack room -> since when, or since their last turn
-        self._turns: dict[str, int] = {}  # how many shadows groups have had since they last started
+        self._turns: dict[str, int] = {}  # how many reservations groups have had since they last started
         self._vain = VainTurns(self._rules.after_seconds, PAUSE_SECONDS)
         self._room: Amounts = {}  # of the cluster, when it was last looked at
         self._room_known_at = -math.inf
@@ -101,13 +101,13 @@ class ReservationTurns:
         if phase in STARTS:
             self.forget(group.key)
         elif phase is Phase.DENIED and self._vain.is_over(group.key, self.wish_of(group), self._room):
-            log.info("shadow may come again group=%s", group.key)
+            log.info("backfill reservation may come again group=%s", group.key)
             self._turns.pop(group.key, None)
 
-    def wish_of(self, group: Group) -> Wish:
+    def wish_of(self, group: Group) -> AskedRoom:
         gang_set = sorted(gang_set_of(self._manager, group), key=lambda each: each.key)
         specs = [spec for spec in map(self._manager.specs.of, gang_set) if spec is not None]
-        return Wish.of(specs, (info for each in gang_set for info in each.pending()))
+        return AskedRoom.of(specs, (info for each in gang_set for info in each.pending()))
 
     def next(self) -> Group | None:
         """The gang that has its turn now: of the namespace that had the fewest in vain, the one that had the fewest, then the first
@@ -145,7 +145,7 @@ class ReservationTurns:
         """It is looked at again after a while."""
         self._not_before[key] = self._manager.clock() + max(AGAIN_SECONDS, self._rules.after_seconds)
 
-    def ended(self, key: str, since: float, wish: Wish, nodes: frozenset[str], how: End) -> None:
+    def ended(self, key: str, since: float, wish: AskedRoom, nodes: frozenset[str], how: End) -> None:
         """Its turn is over: its time begins anew."""
         now = self._manager.clock()
         if key in self._waits_since:

@@ -41,8 +41,8 @@ def places_of(manager: PodGroupManager, group: Group, but: str = "") -> Iterator
 def sliced_of(manager: PodGroupManager, group: Group, unplaced: Iterable[PodInfo], name: str) -> list[Sliced]:
     """The group's members by what they ask for: those of one role that say the same, those with a rank apart from those without, and
     those of two controllers that both count from 0 apart from each other. name: the group, where it is one of several. Lock held."""
-    spec = manager.specs.of(group)
-    if spec is None or spec.invalid:
+    spec = manager.specs.valid(group)
+    if spec is None:
         return []
     known = {info.pod.metadata.uid: info.pod for info in unplaced}
     places = {uid: node for uid, node in _places_by_uid(manager, group) if uid in group.members and uid not in known}
@@ -201,8 +201,8 @@ def confinements(
         nodes = [name for each in groups for name in places_of(manager, each, but=uid)] if confining else []
         if confining is not None and nodes:
             yield Confinement(*confining, nodes)
-    spec, member = manager.specs.of(group), group.members.get(uid)
-    if spec is None or spec.invalid or member is None or spec.slicing_of(member.pod) is None:
+    spec, member = manager.specs.valid(group), group.members.get(uid)
+    if spec is None or member is None or spec.slicing_of(member.pod) is None:
         return
     topology = topology_of(configured, [spec.topology])
     for sliced in sliced_of(manager, group, [member.info], ""):

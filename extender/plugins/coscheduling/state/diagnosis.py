@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from extender.plugins.coscheduling import messages
-from extender.plugins.coscheduling.planner.request import Cause, Verdict
+from extender.plugins.coscheduling.planner.request import Cause, NoPlacement
 
 
 class UnschedulableReason(StrEnum):
@@ -78,7 +78,7 @@ class Diagnosis:
     reason: UnschedulableReason
     message: str
     since: float = 0.0
-    verdict: Verdict | None = None
+    verdict: NoPlacement | None = None
     quote: str = ""
     in_the_way: frozenset[str] = frozenset()
 
@@ -125,7 +125,7 @@ NOT_FOUND = FailedCheck(
 
 def diagnosis_of_plan(keys: Sequence[str], min_member: int, result: object) -> Diagnosis:
     """What the planner said of a gang, or of groups that start together, that it could not place."""
-    if not isinstance(result, Verdict):
+    if not isinstance(result, NoPlacement):
         return Diagnosis(UnschedulableReason.NOT_TRIED, "no plan")
     if result.composite:
         text = messages.composite_does_not_fit(result.composite, result.reason)

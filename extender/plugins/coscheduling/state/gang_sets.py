@@ -69,8 +69,7 @@ def chosen_groups(manager: PodGroupManager, gang_set: Sequence[Group], uids: Col
     return [
         group
         for group in gang_set
-        if (spec := manager.specs.of(group)) is not None
-        and not spec.invalid
+        if (spec := manager.specs.valid(group)) is not None
         and not needs(group, spec, manager.places.placed(group) | (group.members.keys() & placed))
     ]
 
@@ -91,8 +90,8 @@ def missing_group(manager: PodGroupManager, group: Group) -> str:
 
 def is_complete(manager: PodGroupManager, group: Group) -> bool:
     """Whether the group has its minMember with those on nodes and those that are held."""
-    spec = manager.specs.of(group)
-    if spec is None or spec.invalid:
+    spec = manager.specs.valid(group)
+    if spec is None:
         return False
     at_most = len(group.assigned) + len(group.held) + len(group.ended)
     if at_most < spec.min_member and not group.whole_of:
@@ -102,8 +101,8 @@ def is_complete(manager: PodGroupManager, group: Group) -> bool:
 
 def is_whole(manager: PodGroupManager, group: Group) -> bool:
     """Whether its minMember is on nodes: with only-waiting too, where those of earlier starts count for no other."""
-    spec = manager.specs.of(group)
-    return spec is not None and not spec.invalid and not minima_missed(group, spec, group.assigned)
+    spec = manager.specs.valid(group)
+    return spec is not None and not minima_missed(group, spec, group.assigned)
 
 
 def update_once_satisfied(manager: PodGroupManager, group: Group) -> None:
@@ -149,8 +148,8 @@ def _waits_for_start(manager: PodGroupManager, pod: corev1.Pod) -> bool:
     group = manager.group_of(pod)
     if group is None:
         return False
-    spec = manager.specs.of(group)
-    if spec is None or spec.invalid:
+    spec = manager.specs.valid(group)
+    if spec is None:
         return True
     return not schedules_alone(group, spec, pod.uid) and not all(
         has_started(manager, each) for each in gang_set_of(manager, group)

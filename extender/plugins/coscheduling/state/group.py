@@ -107,7 +107,8 @@ class Group:
     in_part: bool = False  # no member has come for so long that those which are missing are taken to be made later
     gathering: Gathering | None = None
     gathered: bool = False  # it has gathered since it was empty
-    current: GroupSpec | None = None  # what of it holds in the phase that it is in; None: not computed since a change
+    # what it asks for in its present phase: `spec`, without members that have ended or are made later; None: not computed since a change
+    current: GroupSpec | None = None
     changes: int = 0  # grows with each change of a member
     standing: Standing | None = None  # None: not computed since the last change of a member or of the spec
     # told whether the gang waits whenever that may have changed
@@ -163,13 +164,14 @@ class Group:
         self._by_state[member.state].add(uid)
 
     def changed(self) -> None:
-        """Its members, or what is known of its phases, are others: what it asks for in its phase may be another."""
+        """It has another member, one of its members counts otherwise, or its phases are known better: what it asks for in its phase may be
+        another. A member that changes and counts as before (`counts_alike`), or moves to another state, is not told here."""
         self.changes += 1
         self.current = None
 
     def asks_anew(self) -> None:
         """What its object or its pods ask for may be another."""
-        self.spec = self.current = None
+        self.spec = self.current = self.standing = None
 
     def taken_for_in_part(self, in_part: bool) -> None:
         """Whether the members that are missing are taken to be made later: fewer are its quorum then."""
@@ -235,7 +237,7 @@ class Group:
     def set_gated(self, uid: str, gated: bool) -> None:
         """Whether our gate alone holds the member back, as the watch shows it."""
         (self.gated.add if gated else self.gated.discard)(uid)
-        self.on_waiting(bool(self.refused or self.gated))
+        self.on_waiting(self.waits_for_room())
 
     def waiting(self) -> AbstractSet[str]:
         """Held members, those that start among them; the hold of one that has gone ends of itself."""

@@ -15,9 +15,11 @@ from dataclasses import replace
 from cachetools import TTLCache
 
 from extender.api import corev1
+from extender.api.metav1 import ObjectMeta
 from extender.framework.pod_info import PodInfo
 from extender.plugins.coscheduling.pod_conditions import was_sent
 from extender.plugins.coscheduling.spec.group_annotations import relevant
+from extender.plugins.coscheduling.spec.keys import START
 from extender.plugins.coscheduling.spec.membership import GroupRef, foreign_gates
 from extender.plugins.coscheduling.spec.pod_group import GroupSpec
 from extender.plugins.coscheduling.spec.sources.steps import step_of
@@ -110,8 +112,10 @@ def upsert(group: Group, pod: corev1.Pod, ref: GroupRef, gate: str, *, alike: bo
     else:
         known, before = member.info.pod, member.ref
         member.info, member.ref = PodInfo(pod), ref
-        group.changed()
-        if not alike:
+        if alike:
+            group.changes += 1
+        else:
+            group.changed()
             _recount(group, known, before, pod, ref)
     if pod.gated or pod.uid in group.gated:
         _follow_gate(group, pod, gate)
@@ -122,16 +126,24 @@ def upsert(group: Group, pod: corev1.Pod, ref: GroupRef, gate: str, *, alike: bo
 
 
 def counts_alike(known: corev1.Pod, pod: corev1.Pod) -> bool:
-    """Whether a member names its group, and is counted, as before: nearly every change is one of its gates, its status or its node."""
+    """Whether a member names its group, and is counted, as before: nearly every change is one of its gates, its status or its node.
+
+    The record of the start, which we write at the binding, says nothing of it either.
+    """
     before, now = known.metadata, pod.metadata
     return (
         before.labels == now.labels
-        and before.annotations == now.annotations
+        and (before.annotations == now.annotations or _without_record(before) == _without_record(now))
         and before.creation_timestamp == now.creation_timestamp
         and known.spec.scheduling_group == pod.spec.scheduling_group
         and known.spec.scheduler_name == pod.spec.scheduler_name
         and known.priority == pod.priority
     )
+
+
+def _without_record(metadata: ObjectMeta) -> dict[str, str]:
+    """The annotations, without our record of the start."""
+    return {name: text for name, text in metadata.annotations.items() if name != START}
 
 
 def _recount(group: Group, known: corev1.Pod | None, before: GroupRef | None, pod: corev1.Pod, ref: GroupRef) -> None:

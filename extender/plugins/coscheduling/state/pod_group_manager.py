@@ -191,6 +191,10 @@ class PodGroupManager:
             group_members.restore(group, pod)
         return group
 
+    def member_stays(self, group: Group, pod: corev1.Pod) -> None:
+        """Takes in a member of the watch that counts as before, by `counts_alike`, and is not going."""
+        self._put(group, pod, group.members[pod.uid].ref, alike=True)
+
     def pod_gone(self, pod: corev1.Pod) -> Group | None:
         """Forgets a pod by UID, with its place. Returns the group that it was in."""
         self._pods.goes(pod.uid)

@@ -1,10 +1,9 @@
 """Slots: the room that a plan gives a gang, node by node, until its members are bound there.
 
-The planner, Coscheduling's Filter and the preemption guard count them. A slot is for one member at a time, or for one that is still to
-come; that is no promise to the member. A member that kube-scheduler asks about takes any free slot of its shape among the nodes offered,
-and the member that the slot was for is sent to the one that is free. Where there is none its own is moved to an offered node, if nothing
-but room speaks of where it is (MovedSlots). kube-scheduler has no counterpart: its nominated pods vanish on a
-restart or a preemption, so they are only the hint and this is the truth.
+The planner, Coscheduling's Filter and the preemption guard count them. A slot is reserved for one member at a time, but any member of the
+same shape may take it; the member it was reserved for is then sent to a free slot. It may be reserved for a member that is still to come.
+Where none of the nodes offered has a free slot, the member's own is moved to one of them, if nothing but room says where it has to be
+(MovedSlots). kube-scheduler has no counterpart: its nominations vanish on a restart or a preemption, so they are only hints; slots decide.
 
     (none) --plan--> free, for a member or for one to come --filter--> taken (Admitted, Waiting, Starting) --watch: bound--> (none)
     free --filter, on a node that is not offered--> free, on one that is
@@ -17,7 +16,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Set
 from dataclasses import dataclass, replace
 from itertools import count
-from typing import TypeVar
+from typing import Self, TypeVar
 
 from extender.api import corev1
 from extender.framework.pod_info import PodInfo
@@ -87,11 +86,27 @@ def is_for_shape_of(slot: Slot, info: PodInfo) -> bool:
     return planner.shape_of(slot.pod_info) == planner.shape_of(info)
 
 
+@dataclass(frozen=True, slots=True)
+class _Counted:
+    """What one slot is counted by. priority: None for one that is firm."""
+
+    group: str
+    priority: int | None
+    later_wave: bool
+    looks_at_others: bool
+
+    @classmethod
+    def of(cls, slot: Slot) -> Self:
+        priority = None if slot.firm else slot.priority
+        return cls(slot.group, priority, bool(slot.wave), planner.looks_at_others(slot.pod_info))
+
+
 class Slots:
     """By the UID of the member that each is for, by node and by group. Not locked: the owner's lock guards it."""
 
     def __init__(self) -> None:
         self._by_uid: dict[str, Slot] = {}
+        self._counted: dict[str, _Counted] = {}  # worked out once, when a slot is kept: as many are taken back
         self._by_node: dict[str, dict[str, Slot]] = {}
         self._by_group: dict[str, dict[str, Slot]] = {}
         self._to_come: dict[str, dict[str, Slot]] = {}  # by group: those for members that are still to come
@@ -176,7 +191,8 @@ class Slots:
         self._by_uid[uid] = slot
         for index, key in self._indexes(slot):
             index.setdefault(key, {})[uid] = slot
-        self._count(slot, 1)
+        counted = self._counted[uid] = _Counted.of(slot)
+        self._count(counted, 1)
 
     def release(self, uid: str, *, bound: bool = False) -> Slot | None:
         """bound: the pod is on that node now, so the room does not come free for others."""
@@ -189,7 +205,7 @@ class Slots:
             del index[key][uid]
             if not index[key]:
                 del index[key]
-        self._count(slot, -1)
+        self._count(self._counted.pop(uid), -1)
         return slot
 
     def _indexes(self, slot: Slot) -> Iterator[tuple[dict[str, dict[str, Slot]], str]]:
@@ -200,13 +216,13 @@ class Slots:
         if slot.firm:
             yield self._firm, slot.group
 
-    def _count(self, slot: Slot, by: int) -> None:
-        if not slot.firm:
-            _add(self._priorities, slot.priority, by)
-        if slot.wave:
-            _add(self.waves, slot.group, by)
-        if planner.looks_at_others(slot.pod_info):
-            _add(self.looking, slot.group, by)
+    def _count(self, counted: _Counted, by: int) -> None:
+        if counted.priority is not None:
+            _add(self._priorities, counted.priority, by)
+        if counted.later_wave:
+            _add(self.waves, counted.group, by)
+        if counted.looks_at_others:
+            _add(self.looking, counted.group, by)
 
     def move(self, uid: str, node_name: str) -> None:
         """The pod's slot is on this node now: its room on the node before comes free. Raises KeyError where the pod has none."""

@@ -397,6 +397,8 @@ def _indexes(slots: Slots) -> Iterable[str]:
             counted.setdefault(key(place), {})[place.uid] = place
         if counted != index:
             yield f"by {name}: {index} is noted, {counted} counted"
+    if slots._counted.keys() != slots._by_uid.keys():
+        yield "what slots are counted by is kept of others"
     if slots._priorities != Counter(place.priority for place in places if not place.firm):
         yield f"priorities {slots._priorities}"
 

@@ -42,7 +42,7 @@ def plan(nodes: Sequence[NodeInfo], members: Sequence[PodInfo], needed: int | No
     return planner.plan(nodes, wanted, JUDGE)
 
 
-Answer = planner.Placement | planner.Verdict
+Answer = planner.Placement | planner.NoPlacement
 
 
 def topology(required: str = "", preferred: str = "", **more: object) -> planner.Topology:
@@ -55,8 +55,8 @@ def placed(answer: Answer) -> dict[str, str]:
     return dict(answer.nodes)
 
 
-def refused(answer: Answer) -> planner.Verdict:
-    assert isinstance(answer, planner.Verdict), answer
+def refused(answer: Answer) -> planner.NoPlacement:
+    assert isinstance(answer, planner.NoPlacement), answer
     return answer
 
 

@@ -19,7 +19,7 @@ class Story:
     def __init__(self, world: Callable[..., World], rules: BackfillRules = RULES) -> None:
         self.w = world([node(f"n{number}", "2") for number in range(4)])
         self.rings: list[list[str]] = []
-        self.w.connect(shadow=rules, ring=self._ring, may_plan=lambda: self.w.leading)
+        self.w.connect(backfill=rules, ring=self._ring, may_plan=lambda: self.w.leading)
         for name in self.w.nodes:
             self.runs(pod(f"on-{name}", node_name=name))
         self.w.plugin.tick()

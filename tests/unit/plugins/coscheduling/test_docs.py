@@ -24,6 +24,7 @@ from extender.plugins.coscheduling.state.refutations import How
 from tests.documented import configuration_in
 
 DOCS = Path(__file__).parents[4] / "docs"
+ROOM = DOCS.parent / "extender" / "plugins" / "coscheduling"
 GROUPS = (DOCS / "groups.md").read_text()
 TROUBLES = (DOCS / "troubleshooting.md").read_text()
 FLAT = " ".join(TROUBLES.split())
@@ -98,3 +99,20 @@ def test_the_keys_of_a_preset_stand_in_its_row(source: GroupSource) -> None:
     (row,) = re.findall(rf"^\| `{source.name}` \|.*$", GROUPS, re.MULTILINE)
     said = set(re.findall(r"`([^`]*/[^`]*)`", row))
     assert said == {getattr(source, each.name) for each in fields(source) if each.name != "name"} - {""}
+
+
+def named_in_architecture() -> set[str]:
+    """Paths in the room, by the package of their row; below the table, those at the top of the room."""
+    about = (DOCS / "architecture.md").read_text().split("## What knows gangs")[1].split("\n## ")[0]
+    table, below = about.rsplit("|\n", 1)
+    found, package = set(), ""
+    for row in re.findall(r"^\| .*$", table + "|", re.MULTILINE)[1:]:
+        _, first, _, files, _ = row.split("|")
+        package = first.strip(" `") or package
+        found |= {package + name for name in re.findall(r"`([\w/]+\.py)`", files)}
+    return found | set(re.findall(r"`(\w+\.py)`", below))
+
+
+def test_the_table_of_the_room_names_each_of_its_files() -> None:
+    there = {str(path.relative_to(ROOM)) for path in ROOM.rglob("*.py") if path.name != "__init__.py"}
+    assert named_in_architecture() == there

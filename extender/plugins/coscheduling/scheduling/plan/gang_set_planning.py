@@ -7,7 +7,7 @@ No counterpart upstream.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 
 from extender import failpoints, metrics
@@ -150,14 +150,14 @@ class GangSetPlanning:
         if not _gave_up(result) and self._let_go(gang_set):
             status = self.plan(group, attempt.scheduler_name, attempt.allowed, caller=attempt.caller)
             if not status.success:
-                self._room_came_free([each.key for each in gang_set])  # for others
+                self._on_capacity_freed([each.key for each in gang_set])  # for others
             return status
         stop = self._shortages.diagnosis_of(gang_set, question, attempt.permitted, result)
         self._log_refusal(group, stop)
         anything = self._shortages.kept_from_nodes(question, attempt.allowed, stop)
         waits = waits_for(self._manager, gang_set, question.request, stop, anything=anything)
         status = self._refusals.deny(gang_set, stop, attempt.epoch, waits)
-        if isinstance(result, planner.Verdict) and result.cause in EVICTIONS_MAY_CURE:
+        if isinstance(result, planner.NoPlacement) and result.cause in EVICTIONS_MAY_CURE:
             self._evict_for(attempt)
         return status
 
@@ -210,7 +210,7 @@ class GangSetPlanning:
     def _fits(self, question: PlanQuestion) -> bool:
         return isinstance(self.plan_of(question), planner.Placement)
 
-    def _room_came_free(self, but: Sequence[str]) -> None:
+    def _on_capacity_freed(self, but: Sequence[str]) -> None:
         with self._manager.lock:
             self._manager.notes.on_capacity_freed(but)
         self._schedule_planning()
@@ -254,12 +254,15 @@ class GangSetPlanning:
                 metrics.podgroup_schedule_attempts.labels("planned").inc()
             self._dispatcher.dispatch(group)
             self._dispatcher.clear_nominations(group)
-        given = {*result.nodes.values(), *(name for name, _ in result.kept)}
-        if recheck(
-            manager, given, attempt.snapshot
-        ):  # of places of lower priority, or of slots that have moved meanwhile
-            self._schedule_planning()
+        self._recheck(attempt, {*result.nodes.values(), *(name for name, _ in result.kept)})
         return True
+
+    def _recheck(self, attempt: Attempt, node_names: Collection[str]) -> None:
+        """There may be slots of lower priority on the nodes of a new plan, or some that have moved there meanwhile. Where the gang set had
+        none before, its own were found together."""
+        but = () if attempt.question.own else [group.key for group in attempt.gang_set]
+        if recheck(self._manager, node_names, attempt.snapshot, but):
+            self._schedule_planning()
 
     def _still_holds(self, attempt: Attempt, result: planner.Placement) -> bool:
         """Whether the gang set may still start by the plan; members that came to a gang that gathers take what was found for others. Lock
@@ -289,4 +292,4 @@ class GangSetPlanning:
 
 def _gave_up(result: object) -> bool:
     """Whether time ran out: that says nothing about the places that the gang set still has."""
-    return isinstance(result, planner.Verdict) and result.cause is planner.Cause.BUDGET
+    return isinstance(result, planner.NoPlacement) and result.cause is planner.Cause.BUDGET

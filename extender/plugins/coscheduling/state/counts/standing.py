@@ -39,17 +39,17 @@ def counts_at(pod_priority: int, gang_priority: int) -> int:
     return min(pod_priority, gang_priority)
 
 
-Minimum = tuple[int, Collection[Member]]
+_MinimumOf = tuple[int, Collection[Member]]
 """How many there have to be, and of which members."""
 
 
-def _minima(members: Mapping[str, Member], spec: GroupSpec) -> Iterator[Minimum]:
+def _minima(members: Mapping[str, Member], spec: GroupSpec) -> Iterator[_MinimumOf]:
     yield spec.min_member, members.values()
     for role, minimum in spec.roles.minima:
         yield minimum, [info for info in members.values() if spec.roles.role_of(info.pod) == role]
 
 
-def _priority(minima: Collection[Minimum], priorities: Counter[int]) -> int:
+def _priority(minima: Collection[_MinimumOf], priorities: Counter[int]) -> int:
     """That of the least important member of the most important quorum. One important member lifts no gang, and one that is added
     beyond minMember lowers none."""
     if len(priorities) == 1:
@@ -57,7 +57,7 @@ def _priority(minima: Collection[Minimum], priorities: Counter[int]) -> int:
     return min(sorted((info.pod.priority for info in found), reverse=True)[number - 1] for number, found in minima)
 
 
-def _since(minima: Collection[Minimum], created: datetime | None) -> datetime | None:
+def _since(minima: Collection[_MinimumOf], created: datetime | None) -> datetime | None:
     """When the member that completed the quorum was created, which is as true after a restart.
 
     created: the object's; it counts where a member has no creation time, which the API server always gives.

@@ -86,7 +86,6 @@ class Line:
         return Standing(min((each.priority for each in found), default=0) if own is None else own, since)
 
     def _own_standing(self, group: Group) -> Standing:
-        spec = self._specs.of(group)
         if group.standing is None:
-            group.standing = standing_of(group.members, group.priorities, spec)
+            group.standing = standing_of(group.members, group.priorities, self._specs.of(group))
         return group.standing

@@ -10,13 +10,11 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 
 from cachetools import TTLCache
 
-from extender.plugins.coscheduling.state.denials import Denials
+from extender.plugins.coscheduling.state.denials import MAX_NOTES, Denials
 from extender.plugins.coscheduling.state.gang_queue import GangQueue
 from extender.plugins.coscheduling.state.group import Group
 from extender.plugins.coscheduling.waits_for import brings_volumes
 from extender.plugins.pod_claims import claim_uses
-
-MAX_NOTES = 100_000  # a note that is pushed out is only made again
 
 
 class Notes:

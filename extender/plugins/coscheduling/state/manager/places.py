@@ -148,20 +148,18 @@ class Places:
 
     def lacks(self, group: Group, spec: GroupSpec | None, placed: AbstractSet[str]) -> Needs:
         """What the group still needs if these members have a place, beside the slots for members that are still to come."""
-        if spec is None:
+        if spec is None or are_enough(spec, len(placed)):
             return NOTHING
         kept = self._slots.to_come(group.key)
         most = min(len(kept), unmade(group, spec)) if kept else 0
-        if are_enough(spec, len(placed) + most):
-            return NOTHING
         return needs(group, spec, placed, [slot.pod for slot in islice(kept, most)])
 
     def follow(self, group: Group) -> None:
         """After places went, or the group asks for something else: without enough of them it is planned no more, but anew."""
         if not group.planned:
             return
-        spec = self._specs.of(group)
-        if spec is None or spec.invalid:
+        spec = self._specs.valid(group)
+        if spec is None:
             group.planned = False
         elif not are_enough(spec, len(group.assigned) + len(group.in_permit) + len(group.starting)):
             group.planned = not self.lacks(group, spec, self.placed(group)).total

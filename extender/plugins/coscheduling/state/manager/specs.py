@@ -38,9 +38,13 @@ class Specs:
         """What the group asks for; None where it names a PodGroup that does not exist."""
         return group.current if group.current is not None else self._renewed(group)
 
+    def valid(self, group: Group) -> GroupSpec | None:
+        """What the group asks for, where that can be planned; None, too, where it is wrong (`GroupSpec.invalid`)."""
+        spec = group.current if group.current is not None else self._renewed(group)
+        return spec if spec is not None and not spec.invalid else None
+
     def _renewed(self, group: Group) -> GroupSpec | None:
         if group.spec is None:
-            group.standing = None
             group.spec = spec_of(group, self.foreign_of(group))
             if group.spec is not None:
                 self.gang_set_index.name(group.key, group.spec.groups)
@@ -56,8 +60,8 @@ class Specs:
         return spec
 
     def _counts_all(self, group: Group) -> bool:
-        """Whether its object is of a kind whose controllers count members of all phases in it, and say in minResources what they ask for:
-        the CRD's, Koordinator's, Volcano's."""
+        """Whether minMember and minResources of its object are of the members of all phases, as in PodGroups of the CRD, Koordinator and
+        Volcano."""
         return group.pod_group is not None or self.foreign_of(group) is not None
 
     def foreign_of(self, group: Group) -> ForeignPodGroup | None:

@@ -10,7 +10,7 @@ import pytest
 from msgspec import structs
 
 from extender.api import corev1
-from extender.plugins.coscheduling.backfill.vain_turns import A_DAY, Turn, VainTurns, Wish
+from extender.plugins.coscheduling.backfill.vain_turns import A_DAY, AskedRoom, Turn, VainTurns
 from extender.plugins.coscheduling.dependencies import BackfillRules
 from extender.plugins.coscheduling.scheduling.reservation_turns import PAUSE_SECONDS
 from tests.unit.plugins.coscheduling.conftest import World, node, pod, pod_group
@@ -22,7 +22,7 @@ Make = Callable[..., World]
 
 HOURS = 3600
 STEP = 5
-NOTHING = Wish(2, ("",), {"cpu": 2000})
+NOTHING = AskedRoom(2, ("",), {"cpu": 2000})
 ROOM = {"cpu": 8000}
 SHARED = {"pool": "shared"}
 
@@ -381,16 +381,19 @@ def test_a_turn_that_is_over_at_once_is_none(waiting: Turns) -> None:
             NOTHING, {"cpu": 7000, "memory": 10**9}, False, id="the cluster has more, but not of what it asks for"
         ),
         pytest.param(NOTHING, {"cpu": 8001}, True, id="the cluster has more"),
-        pytest.param(Wish(1, ("",), {"cpu": 2000}), ROOM, True, id="fewer members"),
-        pytest.param(Wish(3, ("",), {"cpu": 2000}), ROOM, False, id="more members"),
-        pytest.param(Wish(2, ("",), {"cpu": 1999}), ROOM, True, id="smaller members"),
+        pytest.param(AskedRoom(1, ("",), {"cpu": 2000}), ROOM, True, id="fewer members"),
+        pytest.param(AskedRoom(3, ("",), {"cpu": 2000}), ROOM, False, id="more members"),
+        pytest.param(AskedRoom(2, ("",), {"cpu": 1999}), ROOM, True, id="smaller members"),
         pytest.param(
-            Wish(2, ("",), {"cpu": 1999, "memory": 1}), ROOM, False, id="smaller in one resource, larger in another"
+            AskedRoom(2, ("",), {"cpu": 1999, "memory": 1}),
+            ROOM,
+            False,
+            id="smaller in one resource, larger in another",
         ),
-        pytest.param(Wish(2, ("rack",), {"cpu": 2000}), ROOM, True, id="another topology"),
+        pytest.param(AskedRoom(2, ("rack",), {"cpu": 2000}), ROOM, True, id="another topology"),
     ],
 )
-def test_the_turns_are_over(wish: Wish, room: dict[str, int], over: bool, waiting: Turns) -> None:
+def test_the_turns_are_over(wish: AskedRoom, room: dict[str, int], over: bool, waiting: Turns) -> None:
     waiting.in_vain("a/1")
     assert waiting.vain.is_over("a/1", wish, room) == over
     assert (waiting.waits("a/1") == 20) == over

@@ -1,13 +1,17 @@
-"""Of what happens to pods: a slot that goes with its member is room for others."""
+"""Of what happens to pods: a slot that goes with its member is room for others; what is known already changes nothing of a gang."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 import pytest
+from msgspec import structs
 
+from extender.api import corev1
+from extender.plugins.coscheduling.spec.keys import START
+from extender.plugins.coscheduling.state.member import MemberState
 from tests.unit.plugins.coscheduling.conftest import World, node
-from tests.unit.plugins.coscheduling.kube_scheduler import KubeScheduler, group, members
+from tests.unit.plugins.coscheduling.kube_scheduler import KubeScheduler, group, member, members, on_node
 
 Make = Callable[..., World]
 
@@ -29,3 +33,36 @@ def test_a_member_too_many_that_is_deleted_before_its_gang_starts_leaves_its_roo
     kube.delete(too_many)
     kube.run()
     assert all(kube.pods[pod.uid].node_name for pod in waiting)
+
+
+def with_labels(pod: corev1.Pod, **labels: str) -> corev1.Pod:
+    return structs.replace(pod, metadata=structs.replace(pod.metadata, labels={**pod.metadata.labels, **labels}))
+
+
+@pytest.mark.parametrize(
+    ("noted", "shown", "known"),
+    [
+        pytest.param("n1", on_node(member("g0"), "n1"), True, id="on the node that PostBind has noted"),
+        pytest.param("n1", on_node(member("g0"), "n1", {START: "2"}), True, id="with our record of its start"),
+        pytest.param("n1", on_node(member("g0"), "n2"), False, id="on another node"),
+        pytest.param("", on_node(member("g0"), "n1"), False, id="before PostBind"),
+        pytest.param("n1", with_labels(on_node(member("g0"), "n1"), a="b"), False, id="with another label"),
+    ],
+)
+def test_a_binding_that_is_known_is_no_change_of_its_gang_when_the_watch_shows_it(
+    noted: str, shown: corev1.Pod, known: bool, world: Make
+) -> None:
+    """What was found out of the gang since stands; the slot ends and the member is on its node all the same."""
+    kube = KubeScheduler(world([node("n1"), node("n2")]))
+    manager, first = kube.plugin.manager, member("g0")
+    kube.apply(group("g", 2))
+    kube.create(first, member("g1"))
+    kube.attempt(first.uid)
+    if noted:
+        kube.plugin.gang_permit.bound(first, noted)
+    manager.denied["default/g"] = "no room for the others"
+    kube.plugin.on_pod(first, shown)
+    assert ("default/g" in manager.denied) is known
+    gang = manager.groups["default/g"]
+    assert (gang.members[first.uid].state, gang.unconfirmed) == (MemberState.BOUND, set())
+    assert manager.slots.get(first.uid) is None

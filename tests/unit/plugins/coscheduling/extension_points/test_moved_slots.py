@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from extender.plugins.coscheduling.backfill.vain_turns import Wish
+from extender.plugins.coscheduling.backfill.vain_turns import AskedRoom
 from extender.plugins.coscheduling.messages import PLACE_NOT_OFFERED
 from extender.plugins.coscheduling.planner.request import Topology
 from extender.plugins.coscheduling.scheduling.backfill_reservation import BackfillReservation
@@ -111,7 +111,7 @@ def to_come(w: World) -> None:
 def reserved(w: World) -> None:
     keys = frozenset({"default/other"})
     w.plugin.rounds.reservations.current = BackfillReservation(
-        "default/other", keys, 0, "", frozenset(SAMPLE[:-1]), 0.0, 1e9, Wish()
+        "default/other", keys, 0, "", frozenset(SAMPLE[:-1]), 0.0, 1e9, AskedRoom()
     )
 
 

@@ -257,7 +257,7 @@ def test_the_bell_is_rung_once_a_second_at_most(planned: World, bell: Bell) -> N
     assert len(bell.rings) == 2
 
 
-@pytest.mark.parametrize("text", [messages.ROOM_RESERVED, messages.SHADOWED])
+@pytest.mark.parametrize("text", [messages.ROOM_RESERVED, messages.NODES_RESERVED])
 def test_a_pod_that_was_turned_away_before_a_restart_is_woken_when_we_lead(text: str, world: Make, bell: Bell) -> None:
     """The gang that had kept the room was gone, and with it the record of the pods that it had been kept from."""
     w = world([node("n1")])

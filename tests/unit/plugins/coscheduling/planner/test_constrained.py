@@ -12,7 +12,7 @@ from extender.framework.hypothetical import HypotheticalSnapshot
 from extender.framework.node_info import NodeInfo
 from extender.framework.pod_info import PodInfo
 from extender.plugins.coscheduling.planner import Cause, Topology
-from extender.plugins.coscheduling.planner.constrained import Attempt, Preference
+from extender.plugins.coscheduling.planner.constrained import Arrangement, Preference
 from extender.plugins.coscheduling.planner.domains import coarse_groups
 from extender.plugins.coscheduling.planner.members import MemberClass, Shape
 from extender.plugins.coscheduling.planner.request import Deadline
@@ -64,7 +64,7 @@ def test_a_member_that_finds_no_node_is_tried_again_once_the_one_that_it_needs_i
     room = Room.of(HypotheticalSnapshot(NODES), ["cpu", "memory"])
     anywhere = [np.ones(len(NODES), dtype=np.bool_)] * 2
     groups = coarse_groups(HypotheticalSnapshot(NODES), [HOSTNAME])
-    attempt = Attempt(shapes, list(NODES), room, anywhere, groups, Preference.FEW, Deadline(lambda: 0.0, 0.0, 1.0))
+    attempt = Arrangement(shapes, list(NODES), room, anywhere, groups, Preference.FEW, Deadline(lambda: 0.0, 0.0, 1.0))
     attempt.run([(0, follower), (1, leader)])
     assert [info.pod.name for _, info, _ in attempt.sequence] == ["leader", "follower"]
     assert len({at for _, _, at in attempt.sequence}) == 1

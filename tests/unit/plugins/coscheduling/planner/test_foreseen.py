@@ -9,7 +9,7 @@ import pytest
 
 from extender.framework.hypothetical import with_pods
 from extender.framework.resource import Resource
-from extender.plugins.coscheduling.planner import Cause, Foreseen, Placement, Request, Verdict
+from extender.plugins.coscheduling.planner import Cause, Foreseen, NoPlacement, Placement, Request
 from extender.plugins.coscheduling.planner.foreseen import (
     MOST_PIECES,
     NATIVE,
@@ -35,11 +35,11 @@ def room(cpu: int, pieces: int = 0, **scalar: int) -> Foreseen:
     return Foreseen(LIKE, Resource(milli_cpu=cpu * 1000, scalar={f"a/{name}": n for name, n in scalar.items()}), pieces)
 
 
-def found(cpus: Sequence[int], members: int, needed: int, foreseen: Foreseen) -> Placement | Verdict:
+def found(cpus: Sequence[int], members: int, needed: int, foreseen: Foreseen) -> Placement | NoPlacement:
     """On nodes of so many CPUs; each member asks for one."""
     nodes = [node(f"n{number}", cpu=cpu).info() for number, cpu in enumerate(cpus)]
     answer = plan(nodes, gang(members, member()), needed, foreseen=foreseen)
-    assert isinstance(answer, Placement | Verdict)
+    assert isinstance(answer, Placement | NoPlacement)
     return answer
 
 
@@ -49,9 +49,9 @@ def placed(cpus: Sequence[int], members: int, needed: int, foreseen: Foreseen) -
     return answer
 
 
-def refused(cpus: Sequence[int], members: int, needed: int, foreseen: Foreseen) -> Verdict:
+def refused(cpus: Sequence[int], members: int, needed: int, foreseen: Foreseen) -> NoPlacement:
     answer = found(cpus, members, needed, foreseen)
-    assert isinstance(answer, Verdict)
+    assert isinstance(answer, NoPlacement)
     return answer
 
 
@@ -94,9 +94,9 @@ def test_a_request_of_room_alone() -> None:
 def test_what_is_asked_for_without_measure_costs_no_more(pieces: int, numbers: list[int]) -> None:
     asked: list[int] = []
 
-    def no_room(request: Request) -> Verdict:
+    def no_room(request: Request) -> NoPlacement:
         asked.append(len(request.members))
-        return Verdict("Insufficient cpu", 0, request.needed, Cause.ROOM)
+        return NoPlacement("Insufficient cpu", 0, request.needed, Cause.ROOM)
 
     plan_foreseen(Request((), 0), replace(room(10**27), pieces=pieces), no_room, room_of(0))
     assert asked == numbers
@@ -105,9 +105,9 @@ def test_what_is_asked_for_without_measure_costs_no_more(pieces: int, numbers: l
 def test_no_smaller_pieces_are_tried_where_room_is_not_what_is_missing() -> None:
     asked: list[int] = []
 
-    def no_node(request: Request) -> Verdict:
+    def no_node(request: Request) -> NoPlacement:
         asked.append(len(request.members))
-        return Verdict("node(s) had taints", 0, request.needed, Cause.NODES)
+        return NoPlacement("node(s) had taints", 0, request.needed, Cause.NODES)
 
     plan_foreseen(Request((), 0), room(8), no_node, room_of(8))
     assert asked == [1]
@@ -116,9 +116,9 @@ def test_no_smaller_pieces_are_tried_where_room_is_not_what_is_missing() -> None
 def test_only_numbers_of_pieces_are_tried_for_which_there_may_be_room() -> None:
     asked: list[int] = []
 
-    def no_room(request: Request) -> Verdict:
+    def no_room(request: Request) -> NoPlacement:
         asked.append(len(request.members))
-        return Verdict("Insufficient cpu", 0, request.needed, Cause.ROOM)
+        return NoPlacement("Insufficient cpu", 0, request.needed, Cause.ROOM)
 
     plan_foreseen(Request((), 0), room(11), no_room, room_of(3, 3, 3, 3))
     assert asked == [4, 8, 16, 32, 64], "each of four nodes takes none of 11 or 5.5 CPUs"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from extender.plugins.coscheduling.planner.request import Deadline, OutOfTimeError, Request, Verdict
+from extender.plugins.coscheduling.planner.request import Deadline, NoPlacement, OutOfTimeError, Request
 
 
 class Clock:
@@ -34,4 +34,4 @@ def test_a_deadline_counts_from_its_beginning_and_ends_the_plan_when_all_of_it_i
     ],
 )
 def test_how_many_members_are_short(placed: int, needed: int, short: int) -> None:
-    assert Verdict("no room", placed, needed).short == short
+    assert NoPlacement("no room", placed, needed).short == short

@@ -16,11 +16,11 @@ from extender.plugins.coscheduling.planner import (
     Branch,
     Cause,
     Leaf,
+    NoPlacement,
     Placement,
     Request,
     Sliced,
     Topology,
-    Verdict,
     plan,
 )
 from extender.plugins.coscheduling.planner.request import OutOfTimeError
@@ -57,11 +57,11 @@ def groups(**sizes: int) -> tuple[list[PodInfo], list[Leaf]]:
     return [info for infos in members.values() for info in infos], leaves
 
 
-def ask(nodes: Sequence[NodeInfo], members: Sequence[PodInfo], tree: Branch) -> Placement | Verdict:
+def ask(nodes: Sequence[NodeInfo], members: Sequence[PodInfo], tree: Branch) -> Placement | NoPlacement:
     return plan(nodes, Request(members, least_needed(tree), tree=tree), JUDGE)
 
 
-def started(found: Placement | Verdict) -> dict[str, set[str]]:
+def started(found: Placement | NoPlacement) -> dict[str, set[str]]:
     """Group -> nodes."""
     assert isinstance(found, Placement), found
     result: dict[str, set[str]] = {}
@@ -79,7 +79,7 @@ def test_as_many_groups_as_fit_are_chosen() -> None:
 def test_too_few_are_none_and_the_first_that_does_not_fit_is_named() -> None:
     members, leaves = groups(a=2, b=2, c=2)
     found = ask([node("n1", 2), node("n2", 1)], members, Branch("p", leaves, 2))
-    assert isinstance(found, Verdict)
+    assert isinstance(found, NoPlacement)
     assert found.reason == (
         "1 of 3 groups of CompositePodGroup p fit, 2 are needed; PodGroup b does not: no single rack takes it: Insufficient cpu"
     )
@@ -122,7 +122,7 @@ def test_the_domain_of_members_that_run_is_the_only_one() -> None:
     members, leaves = groups(a=2)
     nodes = [node("x1", 2, "x"), node("y1", 1, "y")]
     found = ask(nodes, members, Branch("p", leaves, 1, ZONE, placed=["y1"]))
-    assert isinstance(found, Verdict)
+    assert isinstance(found, NoPlacement)
     assert found.reason == "no single zone takes it: no single rack takes it: Insufficient cpu"
 
 
@@ -151,7 +151,7 @@ def test_a_group_without_enough_members_does_not_count() -> None:
     members, leaves = groups(a=1)
     short = Leaf("b", frozenset(), 2)
     found = ask([node("n1", 9)], members, Branch("p", [*leaves, short], 2))
-    assert isinstance(found, Verdict)
+    assert isinstance(found, NoPlacement)
     assert found.reason.endswith("PodGroup b does not: not enough members")
     assert started(ask([node("n1", 9)], members, Branch("p", [*leaves, short], 1))) == {"a": {"n1"}}
 
@@ -165,7 +165,7 @@ def test_a_group_that_lacks_nothing_counts() -> None:
 def test_more_groups_are_asked_for_than_there_are() -> None:
     members, leaves = groups(a=1)
     found = ask([node("n1", 9)], members, Branch("p", leaves, 2))
-    assert isinstance(found, Verdict)
+    assert isinstance(found, NoPlacement)
     assert found.cause is Cause.MEMBERS
     assert found.reason == "1 of 1 groups of CompositePodGroup p fit, 2 are needed: there are no more"
 
@@ -176,7 +176,7 @@ def test_what_was_found_until_time_ran_out_is_taken() -> None:
     nodes = [node("x1", 2, "x"), node("y1", 2, "y"), node("y2", 2, "y")]
     request = Request(members, 2, tree=Branch("p", leaves, 1, ZONE))
 
-    def plan_one(part: Request) -> Placement | Verdict:
+    def plan_one(part: Request) -> Placement | NoPlacement:
         if any("y1" in names for names in part.allowed.values()):
             raise OutOfTimeError
         return plan(nodes, part, JUDGE)
@@ -184,7 +184,7 @@ def test_what_was_found_until_time_ran_out_is_taken() -> None:
     assert started(plan_tree(snapshot_of(nodes), request, plan_one)) == {"a": {"x1"}}
     assert sorted(started(plan(nodes, request, JUDGE))) == ["a", "b"]
     none = plan(nodes, Request(members, 2, tree=Branch("p", leaves, 1, ZONE), budget_seconds=-1.0), JUDGE)
-    assert isinstance(none, Verdict)
+    assert isinstance(none, NoPlacement)
     assert (none.cause, none.composite) == (Cause.BUDGET, "p")
 
 

@@ -16,7 +16,7 @@ from extender.client.store import Store
 from extender.config.defaults import planning_profile
 from extender.framework.pod_info import PodInfo
 from extender.framework.runtime.framework import Framework, FrameworkDependencies
-from extender.plugins.coscheduling.planner import Request, Verdict
+from extender.plugins.coscheduling.planner import NoPlacement, Request
 from extender.plugins.coscheduling.preemption.evictable import Rules, RunningGang, evictable_pods
 from extender.plugins.coscheduling.preemption.planning import VictimPlan, plan_with_victims
 from extender.plugins.judge import FrameworkJudge
@@ -60,7 +60,7 @@ class Cluster:
         rules: Rules | None = None,
         going: Collection[str] = (),
         request: Request | None = None,
-    ) -> VictimPlan | Verdict:
+    ) -> VictimPlan | NoPlacement:
         infos = [PodInfo(member.obj()) for member in members]
         priority = min(info.pod.priority for info in infos)
         snapshot = self._cache.snapshot()

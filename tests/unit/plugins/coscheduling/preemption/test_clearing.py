@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from extender.config.types import TopologyLevel
 from extender.framework.pod_info import PodInfo
 from extender.plugins.coscheduling import planner
-from extender.plugins.coscheduling.planner import Request, Sliced, Topology, Verdict
+from extender.plugins.coscheduling.planner import NoPlacement, Request, Sliced, Topology
 from extender.plugins.coscheduling.preemption.planning import VictimPlan
 from tests.objects import HOSTNAME, NodeBuilder, PodBuilder, make_node, make_pdb, make_pod
 from tests.unit.plugins.coscheduling.preemption.conftest import Cluster
@@ -50,7 +50,7 @@ def gang(count: int, *sizes: tuple[str, int], ranked: bool = True) -> tuple[list
     return members, Request(infos, count, topology=Topology(LEVELS), sliced=(sliced,), clock=lambda: 0.0)
 
 
-def cleared(found: VictimPlan | Verdict) -> str:
+def cleared(found: VictimPlan | NoPlacement) -> str:
     """The nodes that have lost pods."""
     assert isinstance(found, VictimPlan), found
     return " ".join(sorted({victim.node_name for victim in found.victims}))
@@ -143,7 +143,7 @@ def test_no_pod_goes_where_no_slice_comes_free() -> None:
     """Each rack has a node that no eviction helps."""
     members, request = gang(2)
     fixed = [pod for rack in "ab" for pod in running(f"{rack}1", 1, priority=100)]
-    assert isinstance(cluster_of({"a": [1, 0], "b": [1, 0]}, fixed).plan(members, request=request), Verdict)
+    assert isinstance(cluster_of({"a": [1, 0], "b": [1, 0]}, fixed).plan(members, request=request), NoPlacement)
 
 
 def test_counting_slices_spares_plans(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -175,7 +175,7 @@ def test_as_few_victims_as_any_choice_of_racks_has(racks: dict[str, list[int]], 
     found = cluster_of(racks).plan(members, request=request)
     pairs = [sum(pair) for numbers in racks.values() for pair in _pairs(sorted(numbers))]
     if len(pairs) < slices:
-        assert isinstance(found, Verdict)
+        assert isinstance(found, NoPlacement)
     else:
         assert isinstance(found, VictimPlan)
         assert len(found.victims) == min(map(sum, combinations(pairs, slices)))

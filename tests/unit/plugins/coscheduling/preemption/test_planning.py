@@ -13,7 +13,7 @@ from extender.config.types import TopologyLevel
 from extender.framework.pod_info import PodInfo
 from extender.framework.preemption.fewest_violations import Budgets, FewestViolations
 from extender.plugins.coscheduling.dependencies import GangVictims
-from extender.plugins.coscheduling.planner import Request, Verdict
+from extender.plugins.coscheduling.planner import NoPlacement, Request
 from extender.plugins.coscheduling.planner.request import Topology
 from extender.plugins.coscheduling.preemption.evictable import Evictable, Kind, Rules
 from extender.plugins.coscheduling.preemption.planning import VictimPlan
@@ -175,7 +175,7 @@ def test_victims(
 def test_no_pod_goes_where_the_gang_would_not_fit(
     pods: Sequence[PodBuilder], gangs: Mapping[str, int], members: Sequence[PodBuilder]
 ) -> None:
-    assert isinstance(Cluster(NODES, pods, gangs).plan(members), Verdict)
+    assert isinstance(Cluster(NODES, pods, gangs).plan(members), NoPlacement)
 
 
 @pytest.mark.parametrize(
@@ -194,7 +194,7 @@ def test_rules(rules: Rules, victims: set[str] | None) -> None:
         pods = [_pod("a", "n1").start_time("2026-12-01T00:00:00Z"), _pod("b", "n2", 5)]
     plan = Cluster(NODES[:2], pods, {"g": 2} if gang else {}).plan(_members(1), rules=rules)
     if victims is None:
-        assert isinstance(plan, Verdict)
+        assert isinstance(plan, NoPlacement)
     else:
         assert isinstance(plan, VictimPlan)
         assert {victim.pod.name for victim in plan.victims} == victims
@@ -263,7 +263,7 @@ def test_as_good_as_trying_everything(
     )
     best = _best(nodes, builders, members, cpu)
     if best is None:
-        assert isinstance(plan, Verdict)
+        assert isinstance(plan, NoPlacement)
         return
     assert isinstance(plan, VictimPlan)
     assert plan.cost[:2] == best
@@ -381,4 +381,4 @@ def test_a_victim_s_gang_goes_with_its_member_whose_node_has_gone(
 
 def test_a_member_whose_node_has_gone_gives_no_room(cluster: type[Cluster]) -> None:
     plan = cluster([_node("n1", 1)], [_pod("g0", "gone", gang="g")], {"g": 1}).plan(_members(1))
-    assert isinstance(plan, Verdict)
+    assert isinstance(plan, NoPlacement)

@@ -217,10 +217,11 @@ def test_a_gang_that_is_disrupted_as_a_whole_is_told_with_its_first_victim(
     gang.world.plugin.on_pod_group(pod_group("g", 3), pod_group("g", 1))
     spec = gang.manager.groups["default/g"].spec
     assert spec is not None
-    monkeypatch.setattr(gang.manager.specs, "of", lambda group: dataclasses.replace(spec, disrupted_whole=True))
-    for member in gang.members[:2]:
-        gang.watched(member, _disrupted(member))
-        assert _told(gang) == 1
+    with monkeypatch.context() as patched:
+        patched.setattr(gang.manager.specs, "valid", lambda group: dataclasses.replace(spec, disrupted_whole=True))
+        for member in gang.members[:2]:
+            gang.watched(member, _disrupted(member))
+            assert _told(gang) == 1
 
 
 def test_what_is_left_of_a_preemption_that_was_broken_off_is_told_too(gang: Preempted) -> None:

@@ -11,8 +11,8 @@ from extender.plugins.coscheduling.report.gang_status import (
     GangStatus,
     GangSummary,
     KeptFree,
-    Member,
-    MemberState,
+    ShownMember,
+    ShownState,
     amount_text,
 )
 
@@ -35,9 +35,13 @@ def test_amount_text(resource: str, amount: int, text: str) -> None:
 
 def test_the_cli_decodes_what_the_page_encodes() -> None:
     now = datetime(2026, 3, 2, tzinfo=UTC)
-    summary = GangSummary("default", "g", "Gathering", now, "", "", 2, {state.value: 0 for state in MemberState})
+    summary = GangSummary("default", "g", "Gathering", now, "", "", 2, {state.value: 0 for state in ShownState})
     status = GangStatus(
-        summary, 5, 1, member_list=(Member("p", MemberState.HELD, "n1"),), kept_free=KeptFree("a", ("n1",), now, now)
+        summary,
+        5,
+        1,
+        member_list=(ShownMember("p", ShownState.HELD, "n1"),),
+        kept_free=KeptFree("a", ("n1",), now, now),
     )
     encoded = msgspec.json.encode(status)
     assert msgspec.json.decode(encoded, type=GangStatus) == status

@@ -10,7 +10,7 @@ from msgspec import structs
 from extender.config.group_sources import PRESETS
 from extender.config.plugin_args import CoschedulingArgs
 from extender.plugins.coscheduling.report import group_view
-from extender.plugins.coscheduling.report.gang_status import MemberState, RoleCount
+from extender.plugins.coscheduling.report.gang_status import RoleCount, ShownState
 from extender.plugins.coscheduling.spec.membership import GroupLabels
 from extender.plugins.coscheduling.state.group import Group
 from tests.unit.plugins.coscheduling.conftest import World, node
@@ -28,20 +28,20 @@ def of(kube: KubeScheduler, key: str = "default/g") -> Group:
     return kube.plugin.manager.groups[key]
 
 
-def states(kube: KubeScheduler) -> dict[str, MemberState]:
+def states(kube: KubeScheduler) -> dict[str, ShownState]:
     return {each.name: each.state for each in group_view.members_by_name(kube.plugin.manager, of(kube))}
 
 
 def test_a_member_s_way_from_its_gate_to_its_node(kube: KubeScheduler) -> None:
     kube.apply(group(minimum=3))
     kube.create(member("b", gated=True), member("a"))
-    assert states(kube) == {"a": MemberState.WAITING, "b": MemberState.GATED}
+    assert states(kube) == {"a": ShownState.WAITING, "b": ShownState.GATED}
     kube.create(member("c", gated=True))
     kube.plugin.tick()
     kube.world.run_tasks()
-    assert set(states(kube).values()) == {MemberState.PLANNED}, "all have a place"
+    assert set(states(kube).values()) == {ShownState.PLANNED}, "all have a place"
     kube.run()
-    assert set(states(kube).values()) == {MemberState.BOUND}
+    assert set(states(kube).values()) == {ShownState.BOUND}
     shown = group_view.members_by_name(kube.plugin.manager, of(kube))
     assert [(each.name, each.node) for each in shown] == [("a", "n1"), ("b", "n1"), ("c", "n1")], "by name"
 
@@ -49,7 +49,7 @@ def test_a_member_s_way_from_its_gate_to_its_node(kube: KubeScheduler) -> None:
 def test_every_state_is_counted_also_with_no_member_in_it(kube: KubeScheduler) -> None:
     kube.apply(group())
     kube.create(on_node(member("a"), "n1"))
-    expected = {state.value: 0 for state in MemberState} | {"bound": 1}
+    expected = {state.value: 0 for state in ShownState} | {"bound": 1}
     assert group_view.count_members(kube.plugin.manager, of(kube)) == expected
 
 

@@ -87,7 +87,7 @@ def test_a_shadow_keeps_out(single: corev1.Pod, kept: bool, story: Story) -> Non
     story.gang("g", priority=5)
     story.after(300)
     found = refusals(story.w, single)
-    assert found == ({"n0": messages.SHADOWED, "n1": messages.SHADOWED} if kept else {})
+    assert found == ({"n0": messages.NODES_RESERVED, "n1": messages.NODES_RESERVED} if kept else {})
 
 
 def test_two_terms_are_no_single_node() -> None:

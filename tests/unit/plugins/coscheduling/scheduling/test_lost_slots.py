@@ -13,7 +13,7 @@ from extender.api import corev1
 from extender.framework.interface import MIN_FEASIBLE_NODES_TO_FIND
 from extender.framework.node_info import NodeInfo
 from extender.framework.pod_info import PodInfo
-from extender.plugins.coscheduling.scheduling.lost_slots import lose_slot, no_longer_fit, refute
+from extender.plugins.coscheduling.scheduling.lost_slots import lose_slot, no_longer_fit, recheck, refute
 from extender.plugins.coscheduling.state.refutations import How
 from extender.plugins.coscheduling.state.slots import Slot
 from tests.unit.plugins.coscheduling.conftest import World, node, pod, pod_group
@@ -56,6 +56,30 @@ def test_which_places_a_node_with_room_for_one_has_no_room_for(places: list[Slot
 def test_a_cordoned_node_has_room_for_none() -> None:
     info = NodeInfo(node("n1", "4", unschedulable=True))
     assert [each.pod.name for each in no_longer_fit(info, [place("a"), place("firm", firm=True)])] == ["firm", "a"]
+
+
+@pytest.mark.parametrize(
+    ("groups", "but", "lost"),
+    [
+        pytest.param(["g"], [], True, id="each node is looked at"),
+        pytest.param(["g"], ["default/g"], False, id="but one that has slots of this gang set alone"),
+        pytest.param(["g", "other"], ["default/g"], True, id="one has slots of another gang too"),
+    ],
+)
+def test_which_nodes_are_looked_at_after_a_plan(groups: list[str], but: list[str], lost: bool, world: Make) -> None:
+    """On each there is room for one slot less than there are."""
+    w = world([node("n1", str(len(groups)))])
+    manager = w.plugin.manager
+    for name in groups:
+        w.plugin.on_pod_group(None, pod_group(name, 2))
+        w.create(pod(f"{name}0", name), pod(f"{name}1", name))
+        manager.places.give_up(manager.groups[f"default/{name}"])
+    uids = ["g0", "g1", "other0"][: len(groups) + 1]
+    for uid in uids:
+        key = f"default/{uid[:-1]}"
+        manager.slots.reserve(Slot(manager.groups[key].members[uid].info, key, "n1", SOON))
+    assert recheck(manager, ["n1"], w.snapshot(), but) is lost
+    assert len(manager.slots.on_node("n1")) == len(uids) - lost
 
 
 @pytest.fixture

@@ -237,7 +237,7 @@ def test_one_that_we_have_been_asked_about_has_its_whole_lease(kube: Knowing) ->
         pytest.param(messages.resource_gap(("cpu",)), True, id="minResources"),
         pytest.param(messages.POD_GROUP_NOT_FOUND, True, id="no PodGroup"),
         pytest.param(messages.ROOM_RESERVED, True, id="reserved room"),
-        pytest.param(messages.SHADOWED, True, id="kept room"),
+        pytest.param(messages.NODES_RESERVED, True, id="kept room"),
         pytest.param(messages.PREEMPTING, True, id="victims are going"),
         pytest.param(messages.PLACE_NOT_OFFERED, True, id="another node"),
         pytest.param(messages.TURN_NOT_COME, True, id="too early"),

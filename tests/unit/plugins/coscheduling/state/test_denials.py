@@ -56,6 +56,29 @@ def test_a_note_that_is_no_plan_s_stands_as_long_as_is_configured() -> None:
     assert stands(denials, clock) == 90 > LONGEST_SECONDS
 
 
+def test_what_is_asked_of_a_denial_whose_time_is_over() -> None:
+    """It is none any more; only how often plans came to that end is kept, until it is forgotten."""
+    clock = FakeClock()
+    denials = Denials(3, clock)
+    denials["g"] = "no room"
+    assert (denials.until("g"), denials.until("h")) == (clock.now + 3, 0.0)
+    clock.now += 3
+    assert ("g" in denials, denials.get("g"), list(denials), len(denials)) == (False, None, ["g"], 1)
+    denials.again("g", "no room")
+    assert stands(denials, clock) == 6
+    assert denials.pop("g") is None
+    assert (list(denials), denials.until("g")) == ([], 0.0)
+
+
+def test_those_that_gave_the_room_up_stay_denied() -> None:
+    denials = Denials(3, FakeClock())
+    for key in "abc":
+        denials[key] = "no room"
+    denials.clear(but=("b", "d"))
+    assert [key in denials for key in "abc"] == [False, True, False]
+    assert list(denials) == ["b"]
+
+
 def test_parked_members_that_are_asked_about_again_and_again_cost_few_plans(world: Make) -> None:
     w = world([node("n1", "2")])
     w.plugin.on_pod_group(None, pod_group("g", 3))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from extender.plugins.coscheduling.planner import Cause, Placement, Verdict
+from extender.plugins.coscheduling.planner import Cause, NoPlacement, Placement
 from extender.plugins.coscheduling.state.diagnosis import (
     OF_CAUSE,
     Diagnosis,
@@ -50,7 +50,7 @@ def test_why_a_hold_ended(cause: str, reason: UnschedulableReason) -> None:
 
 @pytest.mark.parametrize("cause", Cause)
 def test_each_cause_of_the_planner_has_a_reason(cause: Cause) -> None:
-    verdict = Verdict("no room", 1, 3, cause)
+    verdict = NoPlacement("no room", 1, 3, cause)
     found = diagnosis_of_plan(["default/g"], 3, verdict)
     assert (found.reason, found.message, found.verdict) == (
         OF_CAUSE[cause],
@@ -60,7 +60,7 @@ def test_each_cause_of_the_planner_has_a_reason(cause: Cause) -> None:
 
 
 def test_of_groups_that_start_together_all_are_named() -> None:
-    found = diagnosis_of_plan(["default/g", "default/a"], 3, Verdict("no room", 1, 3))
+    found = diagnosis_of_plan(["default/g", "default/a"], 3, NoPlacement("no room", 1, 3))
     assert found.message == "PodGroups that start together (default/a, default/g) do not fit: no room"
 
 

@@ -10,6 +10,8 @@ import pytest
 from extender import metrics
 from extender.framework.pod_info import PodInfo
 from extender.plugins.coscheduling.spec.membership import GroupRef
+from extender.plugins.coscheduling.spec.pod_group import GroupSpec
+from extender.plugins.coscheduling.state.counts.standing import Standing
 from extender.plugins.coscheduling.state.group import Group
 from extender.plugins.coscheduling.state.member import Commit, Effect, Member, MemberEvent, MemberState
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
@@ -180,6 +182,14 @@ def test_a_group_waits_for_room_while_one_is_refused_or_gated(group: Group) -> N
     group.gated.clear()
     happen(group, (MemberEvent.REFUSED, ""))
     assert group.waits_for_room()
+
+
+def test_a_group_that_asks_for_something_else_has_another_standing(group: Group) -> None:
+    """Its age is that of the quorum, and the quorum may be another."""
+    group.spec = group.current = GroupSpec("default/g", 2)
+    group.standing = Standing(0, None)
+    group.asks_anew()
+    assert [group.spec, group.current, group.standing] == [None, None, None]
 
 
 def test_a_stop_knows_the_one_before(group: Group) -> None:

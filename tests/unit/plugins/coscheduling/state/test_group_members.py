@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from extender.api import corev1
 from extender.api.schedulingv1alpha1 import GANG_READY
 from extender.framework.pod_info import PodInfo
+from extender.plugins.coscheduling.spec.keys import START
 from extender.plugins.coscheduling.spec.membership import GroupRef
 from extender.plugins.coscheduling.spec.pod_group import GroupSpec
 from extender.plugins.coscheduling.spec.start_record import start_record
@@ -113,6 +114,22 @@ def test_a_gang_asks_anew_when_its_pods_say_something_else(before: Any, after: A
     group.spec = SPEC
     put(group, *after)
     assert (group.spec is None) is anew
+
+
+@pytest.mark.parametrize(
+    ("now", "alike"),
+    [
+        pytest.param(annotated("p", a="1"), True, id="as before"),
+        pytest.param(annotated("p", a="1", **{START: "3 members"}), True, id="our record of its start beside it"),
+        pytest.param(annotated("p", a="2"), False, id="another annotation"),
+        pytest.param(annotated("p", **{START: "3 members"}), False, id="our record, and an annotation is gone"),
+        pytest.param(pod("p", priority=1), False, id="another priority"),
+        pytest.param(pod("p", schedulerName="s"), False, id="another scheduler"),
+        pytest.param(pod("p", group="g"), False, id="another label"),
+    ],
+)
+def test_which_changes_leave_a_member_to_count_as_before(now: corev1.Pod, alike: bool) -> None:
+    assert group_members.counts_alike(annotated("p", a="1"), now) is alike
 
 
 @pytest.mark.parametrize(

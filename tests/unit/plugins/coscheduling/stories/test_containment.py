@@ -15,6 +15,7 @@ from extender.plugins.coscheduling.dependencies import BackfillRules
 from extender.plugins.coscheduling.planner import Topology
 from extender.plugins.coscheduling.quarantine import BACK_OFF
 from extender.plugins.coscheduling.report.largest_gang import LargestGang
+from extender.plugins.coscheduling.scheduling import lost_slots
 from extender.plugins.coscheduling.scheduling.phases import count_phases
 from tests.unit.plugins.coscheduling.conftest import World, node
 from tests.unit.plugins.coscheduling.injection import (
@@ -23,6 +24,7 @@ from tests.unit.plugins.coscheduling.injection import (
     Fault,
     Place,
     called_by,
+    is_bad,
     places,
     with_boundaries,
 )
@@ -69,13 +71,16 @@ TRUSTED = (
     "spec.roles:role_of",  # two look-ups, by which members are counted
     "spec.sources.steps:step_of",  # likewise
     "state.slots:",
+    "scheduling.lost_slots:fits_beside",  # these two once more below, beside slots of others
+    "scheduling.lost_slots:no_longer_fit",
     "state.gang_queue:GangQueue.follow",
     "state.gang_queue:GangQueue._put",
     "planner.waits_for:WaitIndex.add",
     "state.group:",
 )
 """What holds for a gang of which nothing else is known; arithmetic on pods that might be victims: where that raises the preemptor
-finds none, or gives up once their time is over; single assignments to dictionaries, which nothing could make good."""
+finds none, or gives up once their time is over; arithmetic on slots that the plan of their own gang has done before; single assignments
+to dictionaries, which nothing could make good."""
 
 NAMELESS = (
     "spec.membership:",
@@ -96,7 +101,7 @@ class Around(BindingAgain, Preempting):
 
     def __init__(self, nodes: Sequence[corev1.Node]) -> None:
         world = World(nodes)
-        world.connect(shadow=BackfillRules(after_seconds=5, max_seconds=60, max_nodes_percent=100))
+        world.connect(backfill=BackfillRules(after_seconds=5, max_seconds=60, max_nodes_percent=100))
         super().__init__(world)
         self.catch_up, _ = with_boundaries(world)
         self.set_aside: set[str] = set()
@@ -230,6 +235,33 @@ def test_a_fault_of_one_gang_is_its_own(place: Place, monkeypatch: pytest.Monkey
         kube.seconds_pass(times=3)
         if fault.hits and story is not victims and not nameless:
             check_that_it_is_back(kube, story.__name__)
+
+
+@pytest.mark.parametrize("name", ["fits_beside", "no_longer_fit"])
+def test_a_fault_beside_the_slots_of_others_is_that_of_the_gang_that_is_planned(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where the node has slots of its own plan alone they are not looked at again."""
+    function = getattr(lost_slots, name)
+
+    def faulty(*args: object) -> object:
+        if any(is_bad(each) for arg in args if isinstance(arg, list) for each in arg):
+            raise ValueError("a fault of ours")
+        return function(*args)
+
+    kube = Around([node("n1", "4")])
+    kube.apply(group("good", 2), group("bad", 2))
+    with monkeypatch.context() as patched:
+        patched.setattr(lost_slots, name, faulty)
+        kube.create(*members(2, "good", gated=True))
+        kube.world.run_tasks()
+        kube.create(*members(2, "bad", gated=True))
+        kube.world.run_tasks()
+        assert kube.set_aside == {BAD}
+        assert kube.looked_at()[BAD] == "InternalError"
+    kube.seconds_pass(BACK_OFF.longest_seconds, times=2)
+    kube.seconds_pass(times=3)
+    assert kube.running() == {"good0", "good1", "bad0", "bad1"}
 
 
 def check_that_it_is_told(kube: Around, fault: Fault, story: str) -> None:

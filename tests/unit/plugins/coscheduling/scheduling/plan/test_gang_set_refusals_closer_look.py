@@ -59,7 +59,7 @@ def test_places_that_are_good_are_kept_when_there_was_no_time_for_a_plan(
     plan = planner.plan
 
     def busy(*args: Any) -> object:
-        return planner.Verdict("planning took longer than its time budget", 0, 2, planner.Cause.BUDGET)
+        return planner.NoPlacement("planning took longer than its time budget", 0, 2, planner.Cause.BUDGET)
 
     monkeypatch.setattr(planner, "plan", busy)
     w.plugin.on_node(w.nodes.pop(lost), None)

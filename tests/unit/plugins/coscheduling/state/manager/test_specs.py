@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from extender.api import corev1
 from extender.plugins.coscheduling.spec.keys import GROUPS
 from extender.plugins.coscheduling.spec.membership import GroupLabels
+from extender.plugins.coscheduling.state.group import Group
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
 from extender.plugins.coscheduling.state.quorum import note_early
 from tests.unit.plugins.coscheduling.conftest import LABEL, FakeClock, pod, pod_group, waves
@@ -164,3 +165,38 @@ def test_what_is_remembered_of_what_a_group_asks_for_is_void_once(
     found = manager.specs.of(group)
     assert found is not None
     assert found.min_member == min_member
+
+
+@pytest.mark.parametrize(
+    ("changed", "kept"),
+    [
+        pytest.param(pod("p", "g", node_name="n1"), True, id="it got to its node"),
+        pytest.param(pod("p", "g", schedulingGates=[{"name": "theirs"}]), True, id="its gates are others"),
+        pytest.param(pod("p", "g", priority=1), False, id="its priority is another"),
+        pytest.param(pod("p", labels={LABEL: "g", "a": "b"}), False, id="its labels are others"),
+    ],
+)
+def test_a_member_that_counts_as_before_voids_nothing_of_what_its_group_asks_for(
+    changed: corev1.Pod, kept: bool, clock: FakeClock
+) -> None:
+    manager = PodGroupManager(GroupLabels(), denied_seconds=1, permitted_seconds=1, clock=clock)
+    group = manager.objects.pod_group_changed(pod_group("g", 3))
+    manager.pod_changed(POD)
+    manager.specs.of(group)
+    before = group.changes
+    manager.pod_changed(changed)
+    assert (group.current is not None) is kept
+    assert group.changes > before, "pages show the member as it is now"
+
+
+@pytest.mark.parametrize(
+    ("minimum", "valid"), [pytest.param(3, True, id="it can be planned"), pytest.param(-1, False, id="it is wrong")]
+)
+def test_what_a_group_asks_for_is_valid_or_not_there(minimum: int, valid: bool, clock: FakeClock) -> None:
+    manager = PodGroupManager(GroupLabels(), denied_seconds=1, permitted_seconds=1, clock=clock)
+    group = manager.objects.pod_group_changed(pod_group("g", minimum))
+    asked = manager.specs.of(group)
+    assert asked is not None
+    assert bool(asked.invalid) is not valid
+    assert manager.specs.valid(group) is (asked if valid else None)
+    assert manager.specs.valid(Group("default/unnamed")) is None
