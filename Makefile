@@ -129,6 +129,7 @@ $(RUNTIME): requirements.txt
 sbom: supply-chain $(RUNTIME)
 	mkdir -p dist
 	$(BIN)/cyclonedx-py environment --output-reproducible -o dist/sbom.cdx.json $(RUNTIME)/bin/python
+	SBOM=dist/sbom.cdx.json $(BIN)/python -m pytest tests/unit/test_supply_chain.py -k bill_of_materials
 
 licences: supply-chain $(RUNTIME)
 	$(BIN)/python -m tests.licences $(BIN)/pip-licenses $(RUNTIME)/bin/python

@@ -35,6 +35,11 @@ RUN_BY: Mapping[tuple[str, str], str] = {
         "kubectl delete --ignore-not-found",
     ): "e2e/test_gate_manifests.py::test_the_gates_can_be_taken_off_by_hand",
     ("docs/operations.md", "kubectl delete --namespace"): ON_A_CLUSTER + "nothing_is_left_after_uninstalling",
+    ("docs/operations.md", "rm /etc/kubernetes/patches"): ON_A_CLUSTER + "kube_scheduler_is_the_plain_one_again",
+    ("docs/operations.md", "kubectl delete -k manifests/kubeadm"): ON_A_CLUSTER
+    + "nothing_is_left_of_the_other_shapes_after_uninstalling",
+    ("docs/operations.md", "kubectl delete -k manifests/service"): ON_A_CLUSTER
+    + "nothing_is_left_of_the_other_shapes_after_uninstalling",
     ("docs/operations.md", "kubectl get --all-namespaces"): ON_A_CLUSTER + "nothing_is_left_after_uninstalling",
     ("docs/page.md", "kubectl -n kube-system port-forward"): ON_A_CLUSTER + "the_leader_is_asked",
     ("docs/page.md", "openssl"): ON_A_CLUSTER + "the_pages_get_a_certificate",

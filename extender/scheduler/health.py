@@ -22,6 +22,9 @@ from extender.scheduler.unreached import Unreached
 
 CACHE_NOT_SYNCED = "cache not synced"
 KUBE_SCHEDULER = "kube-scheduler"  # a check of /livez: what fails it is for kube-scheduler to end, not for the extender
+UNHEARD_SECONDS = (
+    60.0  # for which it fails by that: longer than kube-scheduler's probe has patience, and once for each outage
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +92,15 @@ class Health:
         if refused := self.refusals.trouble(USELESS_SECONDS):
             return f"{refused}: {self.not_ready() or 'ready by now'}"
         trouble = self.filter_health.trouble(USELESS_SECONDS) or self.unreached.trouble(USELESS_SECONDS)
-        return trouble or self.early_end.trouble()
+        return trouble or self._unheard() or self.early_end.trouble()
+
+    def _unheard(self) -> str:
+        """The API server is away, for us or for all. For all kube-scheduler has ended by itself, and one restart more costs nothing;
+        for us alone it renews the Lease, and pods that were refused by what was seen last are not asked about again."""
+        unheard = self.leadership.unheard_seconds
+        if not 0 < unheard < UNHEARD_SECONDS:
+            return ""
+        return f"no renewal of the Lease has been seen for {unheard:.0f}s more than half of its duration"
 
     def _filter_check(self, seconds: float) -> Check:
         trouble = self.filter_health.trouble(seconds)

@@ -45,11 +45,12 @@ class Leadership:
         self._clock = clock
         self._wall = wall
         self._watched = watched
-        self._lock = threading.Lock()  # guards the three below
+        self._lock = threading.Lock()  # guards the four below
         self._logging = threading.Lock()  # guards _logged; taken before the other
         self._logged: str | None = None  # the reason that the log has last
         self._seen: LeaseSpec | None = None
         self._read_until: float | None = None  # by the clock; None where what was read proves no renewal
+        self._seconds = 0.0  # for which that renewal counts
         self._renewed_until: float | None = (
             None  # by the time of day; None where the Lease does not say when it was renewed
         )
@@ -70,6 +71,7 @@ class Leadership:
             renewed = new.spec.renew_time.timestamp() if new.spec.renew_time is not None else None
             says_when = renewed is not None and renewed <= now + CLOCK_SKEW_SECONDS
             self._read_until = read + seconds if says_when or not first else None
+            self._seconds = seconds
             self._renewed_until = renewed + seconds + CLOCK_SKEW_SECONDS if renewed is not None else None
 
     def tick(self) -> None:
@@ -106,6 +108,18 @@ class Leadership:
                 return "the Lease has not been renewed since it was first read"
             too_old = self._renewed_until is not None and self._wall() >= self._renewed_until
             return "the Lease has expired" if too_old or self._clock() >= self._read_until else ""
+
+    @property
+    def unheard_seconds(self) -> float:
+        """For how long, beyond half of the Lease's duration, no renewal has been read though the holder is ours; 0 where it is not."""
+        with self._lock:
+            if (
+                self._seen is None
+                or self._read_until is None
+                or not self._seen.holder_identity.startswith(self._prefix)
+            ):
+                return 0.0
+            return max(0.0, self._clock() - (self._read_until - self._seconds / 2))
 
 
 class LeaseHandlers:

@@ -100,7 +100,8 @@ exec {here}/curl -so /dev/null "${1/http:/http:}"
 KUBEADM = """#!/usr/bin/env bash
 set -euo pipefail
 [ "$*" = 'init phase control-plane scheduler --config cluster.yaml' ]
-patches=$(grep -oP 'directory: \\K[^}]*' cluster.yaml)
+patches=$(grep -oP 'directory: \\K[^}]*' cluster.yaml || true)
+if [ -z "$patches" ]; then exec cp {here}/generated.yaml {here}/kube-scheduler.yaml; fi
 {kubectl} patch --local -f {here}/generated.yaml --type strategic --patch-file "$patches/kube-scheduler+strategic.yaml" -o yaml \\
   > {here}/kube-scheduler.yaml
 """

@@ -27,6 +27,7 @@ REPLICA_SETS = f"/apis/apps/v1/namespaces/{SYSTEM}/replicasets"
 LEASES = f"/apis/coordination.k8s.io/v1/namespaces/{SYSTEM}/leases"
 ENDPOINT_SLICES = f"/apis/discovery.k8s.io/v1/namespaces/{SYSTEM}/endpointslices"
 CONFIG_MAPS = f"/api/v1/namespaces/{SYSTEM}/configmaps"
+SECRETS = f"/api/v1/namespaces/{SYSTEM}/secrets"
 LEADER = "gang-scheduler-7d4f"
 SHIPPED = ("kube-scheduler.yaml", "extender.yaml")
 
@@ -230,15 +231,75 @@ def test_the_extender_as_a_service(
         cluster.plane.kubectl("apply", "--server-side", "-k", str(MANIFESTS / "sidecar"))
 
 
+def there(cluster: Cluster, shape: str) -> set[str]:
+    """What is in the cluster of what the manifests of a shape have."""
+    said = cluster.plane.kubectl("get", "--ignore-not-found", "-o", "name", "-k", str(MANIFESTS / shape))
+    return {*said.split()}
+
+
 @pytest.mark.usefixtures("as_shipped")
 def test_nothing_is_left_after_uninstalling(story: list[Block], pages: Programs, cluster: Cluster) -> None:
     gone, left = story
     before = pages.run(left)
-    assert "deployment.apps/gang-scheduler" in before
+    shipped = there(cluster, "sidecar")
+    kinds = {name.partition("/")[0].partition(".")[0] for name in shipped}
+    assert kinds >= {"deployment", "configmap", "serviceaccount", "clusterrole", "clusterrolebinding", "role"}
+    assert {name.partition("/")[2] for name in shipped} <= {word.rpartition("/")[2] for word in before.split()}
     try:
         pages.run(gone)
-        kept = [line.split()[1] for line in pages.run(left).splitlines() if line.startswith(SYSTEM)]
-        assert [each for each in kept if not each.startswith(("configmap/", "serviceaccount/"))] == []
+        assert there(cluster, "sidecar") == set()
+        here = [
+            line for line in pages.run(left).splitlines() if line.startswith((SYSTEM, " "))
+        ]  # not of other tests' namespaces
+        still = {word.rpartition("/")[2] for line in here for word in line.split()}
+        assert still & {name.partition("/")[2] for name in shipped} == set()
         assert not cluster.has_crd()
+    finally:
+        cluster.install_crd()
+
+
+def test_kube_scheduler_is_the_plain_one_again(
+    story: list[Block], pages: Programs, cluster: Cluster, made: Any, tmp_path: Path
+) -> None:
+    """The editor takes out what cluster-configuration.yaml has, and kubeadm writes the pod without a patch."""
+    more = yaml.safe_load((MANIFESTS / "kubeadm" / "nodes" / "cluster-configuration.yaml").read_text())["scheduler"]
+    with_config = CLUSTER_CONFIGURATION + yaml.safe_dump({"scheduler": more})
+    made(CONFIG_MAPS, {"metadata": {"name": "kubeadm-config"}, "data": {"ClusterConfiguration": with_config}})
+    (pages.folder / "generated.yaml").write_text(STATIC_POD)
+    patches = tmp_path / "etc-kubernetes" / "patches"
+    patches.mkdir(parents=True)
+    (patches / "kube-scheduler+strategic.yaml").touch()
+    editor = tmp_path / "editor"
+    editor.write_text("#!/bin/sh\nsed -i '/^    scheduler:/,/^kind:/{/^kind:/!d}' \"$1\"\n")
+    editor.chmod(0o755)
+    pages.run(*story, moved={"/etc/kubernetes": str(tmp_path / "etc-kubernetes")}, KUBE_EDITOR=str(editor))
+    assert [*patches.iterdir()] == []
+    assert yaml.safe_load((pages.project / "cluster.yaml").read_text()) == yaml.safe_load(CLUSTER_CONFIGURATION)
+    pod = yaml.safe_load((pages.folder / "kube-scheduler.yaml").read_text())
+    assert [each["name"] for each in pod["spec"]["containers"]] == ["kube-scheduler"]
+
+
+@pytest.mark.usefixtures("as_shipped")
+def test_nothing_is_left_of_the_other_shapes_after_uninstalling(
+    story: list[Block], pages: Programs, cluster: Cluster, made: Any
+) -> None:
+    """The leader's endpoint, its Lease and the Secrets are not of the manifests."""
+    try:
+        for shape, block in zip(("kubeadm", "service"), story, strict=True):
+            cluster.plane.kubectl("apply", "--server-side", "--force-conflicts", "-k", str(MANIFESTS / shape))
+            assert there(cluster, shape)
+            if shape == "service":
+                made(
+                    ENDPOINT_SLICES,
+                    {"metadata": {"name": "gang-extender-leader"}, "addressType": "IPv4", "endpoints": []},
+                )
+                made(LEASES, {"metadata": {"name": "gang-extender"}})
+                for name in ("gang-extender-tls", "gang-extender-client"):
+                    made(SECRETS, {"metadata": {"name": name}})
+            pages.run(block)
+            assert there(cluster, shape) == set()
+        for collection in (ENDPOINT_SLICES, LEASES, SECRETS):
+            names = {each["metadata"]["name"] for each in cluster.api.items(collection)}
+            assert not {name for name in names if name.startswith("gang-extender")}
     finally:
         cluster.install_crd()

@@ -18,7 +18,7 @@ import pytest
 from tests.e2e.api import Refused
 from tests.e2e.cluster import Cluster
 from tests.e2e.kubelet import SCALE, Container, Kubelet
-from tests.e2e.link import REFUSE, Link
+from tests.e2e.link import REFUSE, Kind, Link, Mode
 from tests.e2e.pair import Pair
 from tests.e2e.processes import eventually, free_port
 from tests.e2e.test_two_replicas import LEASE, holder, own_host_name
@@ -32,6 +32,7 @@ DAY = 86400.0  # for which the first of a replica has been there before it ends
 START = 60  # real ones, for a replica
 PATIENCE = LIVENESS + 4 * STARTUP
 PODS = "/api/v1/namespaces/kube-system/pods"
+LEASE_SECONDS = 15  # as shipped: for so long a renewal counts that was seen
 ERRS = 5  # for so long it errs before anything is made of that
 GROUP, NAMES = "default/web", ("web-0", "web-1")
 LEADING, READY = "gang_extender_leading", "gang_extender_ready"
@@ -244,6 +245,28 @@ def test_a_kube_scheduler_that_does_not_reach_its_extender_loses_the_lease(clust
         assert second.happened == []
     finally:
         cut.link.stop()
+
+
+@pytest.mark.parametrize("mode", [REFUSE, Mode(Kind.BLACKHOLE)], ids=str)
+def test_an_extender_that_loses_the_api_server_costs_its_kube_scheduler_the_lease(
+    mode: Mode, cluster: Cluster, start: Start
+) -> None:
+    """It alone: its kube-scheduler renews the Lease, and it sees no renewal, so that it refuses every call. A restart would not help it."""
+    link = Link(cluster.plane.port).start()
+    try:
+        first, second = two(start, cluster, server=f"https://127.0.0.1:{link.port}")
+        cluster.node("node-0")
+        cluster.pod("before")
+        cluster.recorder.await_bound("before", within=10)
+        link.set(mode)
+        run_a_gang(cluster, within=LEASE_SECONDS + SCALE * (ERRS + LIVENESS + STARTUP) + 20)
+        assert (second.pair.extender.planned(GROUP), holder(cluster)) == (1, "second")
+        assert first.pair.extender.planned(GROUP) == 0
+        assert "kube-scheduler: liveness failed" in first.happened
+        assert not [each for each in first.happened if each.startswith("extender: ")], "it is alive"
+        assert second.happened == []
+    finally:
+        link.stop()
 
 
 def test_an_extender_that_never_gets_ready_leaves_the_lease_to_another(cluster: Cluster, start: Start) -> None:

@@ -20,7 +20,8 @@ SECONDS = 300.0
 
 @dataclass(frozen=True)
 class Mutation:
-    """removed, added: texts; the first is in the file once. test: as pytest takes it. fault: its number in docs/reliability.md, or 0."""
+    """removed, added: texts; the first is in the file once. test: as pytest takes it; also: others that each fail too. fault: its number in
+    docs/reliability.md, or 0."""
 
     breaks: str
     file: str
@@ -28,34 +29,39 @@ class Mutation:
     added: str
     test: str
     fault: int = 0
+    also: Sequence[str] = ()
+
+    @property
+    def tests(self) -> tuple[str, ...]:
+        return (self.test, *self.also)
 
     def can_be_made(self, tree: Path) -> bool:
         return (tree / self.file).read_text().count(self.removed) == 1
 
     def is_seen(self, tree: Path) -> bool:
-        """Whether the test fails with it; the tree is as before then. Raises ValueError where the code is another by now."""
+        """Whether each test fails with it; the tree is as before then. Raises ValueError where the code is another by now."""
         if not self.can_be_made(tree):
             raise ValueError(f"{self.file} does not have once: {self.removed}")
         path = tree / self.file
         before = path.read_text()
         path.write_text(before.replace(self.removed, self.added))
         try:
-            return pytest_ends_with(tree, self.test) == 1
+            return all(run_pytest(tree, test).returncode == 1 for test in self.tests)
         finally:
             path.write_text(before)
 
     def is_of(self, words: Sequence[str]) -> bool:
         """Whether one of the words is its fault, or stands in what it says. Without words it is."""
-        said = (self.breaks, self.file, self.test)
+        said = (self.breaks, self.file, *self.tests)
         return not words or any(
             int(word) == self.fault if word.isdigit() else any(word in text for text in said) for word in words
         )
 
 
-def pytest_ends_with(tree: Path, *tests: str, seconds: float = SECONDS) -> int:
-    """The exit code of these tests in that tree: 0 where all pass, 1 where one fails. Raises TimeoutExpired."""
-    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *tests]
-    return subprocess.run(command, cwd=tree, capture_output=True, timeout=seconds, check=False).returncode
+def run_pytest(tree: Path, *tests: str, seconds: float = SECONDS) -> subprocess.CompletedProcess[str]:
+    """These tests in that tree; it ends with 0 where all pass, with 1 where one fails. Raises TimeoutExpired."""
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "--tb=short", *tests]
+    return subprocess.run(command, cwd=tree, capture_output=True, text=True, timeout=seconds, check=False)
 
 
 def mutations() -> list[Mutation]:
@@ -79,8 +85,10 @@ def main(words: Sequence[str]) -> int:
         return 2
     with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
         copy_tree(Path(folder))
-        if pytest_ends_with(Path(folder), *sorted({each.test for each in chosen}), seconds=SECONDS * len(chosen)):
-            print("a test fails without any change: it would see nothing", file=sys.stderr)
+        tests = sorted({test for each in chosen for test in each.tests})
+        unchanged = run_pytest(Path(folder), *tests, seconds=SECONDS * len(chosen))
+        if unchanged.returncode:
+            print(f"{unchanged.stdout}a test fails without any change: it would see nothing", file=sys.stderr)
             return 2
         for each in chosen:
             found = outcome(each, Path(folder))

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
+import os
 import re
 from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, requires
+from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+from packaging.version import Version
 
 from tests.documented import PROJECT
 
@@ -83,3 +87,34 @@ def test_the_page_of_licences_has_these_packages() -> None:
     rows = re.findall(r"^\| ([\w.-]+) \| (\d\S*) \| (.+) \|$", page, re.MULTILINE)
     assert {canonicalize_name(name): version for name, version, _ in rows} == RUNTIME
     assert [row for row in rows if not FREE.search(row[2]) or re.search(r"(?<!L)\bA?GPL", row[2])] == []
+
+
+PAGE = (PROJECT / "docs" / "supply-chain.md").read_text()
+KNOWN = re.findall(r"^\| ([\w.-]+) \| (none known|.*CVE-.*) \| (\S*) \|$", PAGE, re.MULTILINE)
+
+
+def test_each_package_that_is_locked_is_in_the_list_of_known_vulnerabilities() -> None:
+    every = {canonicalize_name(each.name) for each in locked("requirements.txt")}
+    assert [name for name, _, _ in KNOWN] == sorted(every)
+    assert re.search(r"^As of 20\d\d-\d\d-\d\d", PAGE, re.MULTILINE)
+
+
+@pytest.mark.parametrize(("package", "vulnerabilities", "fixed_in"), KNOWN, ids=[name for name, _, _ in KNOWN])
+def test_what_is_locked_has_the_fix_of_each_vulnerability_that_is_known(
+    package: str, vulnerabilities: str, fixed_in: str
+) -> None:
+    assert (vulnerabilities == "none known") is (fixed_in == "")
+    if fixed_in:
+        (version,) = (
+            str(each.specifier) for each in locked("requirements.txt") if canonicalize_name(each.name) == package
+        )
+        assert Version(version.removeprefix("==")) >= Version(fixed_in)
+
+
+@pytest.mark.skipif("SBOM" not in os.environ, reason="by `make sbom`, which writes it")
+def test_the_bill_of_materials_has_what_is_locked_and_the_extender() -> None:
+    found = json.loads(Path(os.environ["SBOM"]).read_text())
+    assert found["bomFormat"] == "CycloneDX"
+    components = {canonicalize_name(each["name"]): each["version"] for each in found["components"]}
+    assert components.pop(canonicalize_name("gang-extender"))
+    assert components == RUNTIME

@@ -466,3 +466,20 @@ def test_the_policy_and_the_budget_of_the_extender_apart_are_for_its_pods() -> N
     assert policy["spec"]["podSelector"]["matchLabels"].items() <= labels.items()
     ports = {port["port"] for rule in policy["spec"]["ingress"] for port in rule["ports"]}
     assert ports == {each["name"] for each in APART["containers"][0]["ports"]}
+
+
+@pytest.mark.parametrize("folder", ["service", "network-policy"])
+def test_metrics_are_reached_from_the_namespace_of_prometheus_alone(folder: str) -> None:
+    (policy,) = documents(f"{folder}/network-policy.yaml")
+    (rule,) = [rule for rule in policy["spec"]["ingress"] if {"port": "ops"} in rule["ports"]]
+    (source,) = rule["from"]
+    assert source == {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "monitoring"}}}
+    assert {"port": "verbs"} not in rule["ports"]
+
+
+def test_the_policy_of_the_sidecar_is_for_its_pods_and_ports() -> None:
+    (policy,) = documents("network-policy/network-policy.yaml")
+    labels = DEPLOYMENT["spec"]["template"]["metadata"]["labels"]
+    assert policy["spec"]["podSelector"]["matchLabels"].items() <= labels.items()
+    there = {port["name"] for container in POD["containers"] for port in container["ports"]}
+    assert {port["port"] for rule in policy["spec"]["ingress"] for port in rule["ports"]} <= there

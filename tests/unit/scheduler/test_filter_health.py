@@ -11,6 +11,7 @@ from extender.plugins.coscheduling.plugin import Coscheduling
 from extender.scheduler.filter_health import LIVENESS_SECONDS, QUIET_SECONDS, READINESS_SECONDS, FilterHealth
 from extender.scheduler.health import Health
 from extender.scheduler.interface import Check
+from extender.scheduler.leadership import Leadership
 from extender.scheduler.scheduler import Scheduler
 from tests.unit.plugins.coscheduling.conftest import FakeClock
 from tests.unit.scheduler.conftest import Bench, running
@@ -139,3 +140,20 @@ def test_a_kube_scheduler_that_is_answered_is_no_longer_refused(sick: Sick, monk
         sick.everybody_asks_for(35)
     sick.everybody_asks_for(5)
     assert check_of(sick.scheduler.liveness(), "kube-scheduler").ok
+
+
+@pytest.mark.parametrize(
+    ("seconds", "ok"),
+    [
+        pytest.param(0.0, True, id="they are seen"),
+        pytest.param(1.0, False, id="they are missing"),
+        pytest.param(59.0, False, id="for longer than its probe has patience"),
+        pytest.param(61.0, True, id="in an outage for all it is restarted once"),
+    ],
+)
+def test_renewals_that_are_not_seen_are_for_kube_scheduler_to_end(
+    seconds: float, ok: bool, sick: Sick, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Leadership, "unheard_seconds", property(lambda self: seconds))
+    failed = [check.name for check in sick.scheduler.liveness() if not check.ok]
+    assert failed == ([] if ok else ["kube-scheduler"])

@@ -221,3 +221,27 @@ def test_nothing_is_said_of_a_leadership_that_no_lease_decides(caplog: pytest.Lo
     caplog.set_level(logging.INFO, "extender")
     Leadership("me", lambda: 0.0, watched=False).tick()
     assert caplog.messages == []
+
+
+@pytest.mark.parametrize(
+    ("holder", "seconds", "unheard"),
+    [
+        pytest.param("me_1", 7.0, 0.0, id="a renewal may be late"),
+        pytest.param("me_1", 12.5, 5.0, id="half the duration, and more"),
+        pytest.param("me_1", 100.0, 92.5, id="also when it has expired"),
+        pytest.param("other_1", 100.0, 0.0, id="of another's Lease nothing is said"),
+    ],
+)
+def test_for_how_long_our_kube_scheduler_s_renewals_were_not_seen(
+    holder: str, seconds: float, unheard: float, world: World
+) -> None:
+    world.reads(holder)
+    world.passes(seconds)
+    assert world.leadership.unheard_seconds == unheard
+    world.reads("me_1")
+    assert world.leadership.unheard_seconds == 0.0
+
+
+def test_without_a_lease_no_renewal_is_missing(world: World) -> None:
+    world.passes(100)
+    assert world.leadership.unheard_seconds == 0.0
