@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from pathlib import Path
 
 from tests.e2e.fault_run.judges.calls import late_answers
 from tests.e2e.fault_run.judges.gangs import fractions, promises
@@ -19,10 +18,27 @@ def holes(past: Past) -> list[str]:
     return [line["why"] for line in lines(past.folder, "holes")]
 
 
+LEAST_SHARE = {"gangs": 0.4, "answers": 0.4}
+
+
+def enough(past: Past) -> list[str]:
+    """A run of which too little was judged says nothing."""
+    return [
+        f"{what} were judged in {past.shares[what]:.0%} of the time, and {least:.0%} is the least"
+        for what, least in LEAST_SHARE.items()
+        if past.shares[what] < least
+    ]
+
+
+def told_shares(past: Past) -> str:
+    return "judged: " + ", ".join(f"{what} {share:.0%} of the time" for what, share in past.shares.items())
+
+
 Judge = Callable[[Past], list[str]]
 
 JUDGES: Mapping[str, Judge] = {
     "the record is whole": holes,
+    "enough was judged": enough,
     "no gang is a fraction": fractions,
     "what annotations promise": promises,
     "no node over its room": overcommitted,
@@ -38,7 +54,6 @@ JUDGES: Mapping[str, Judge] = {
 }
 
 
-def judge(folder: Path) -> list[str]:
+def judge(past: Past) -> list[str]:
     """A sentence each. Raises ValueError where the folder holds no run that got to its end."""
-    past = Past(folder)
     return [f"{name}: {said}" for name, judged in JUDGES.items() for said in judged(past)]
