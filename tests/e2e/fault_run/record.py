@@ -6,6 +6,7 @@
   faults     {at, number, name, target, text, began, ended, done ...}: what was done
   watches    {at, objects, server}: of which API server (first or second) the versions of a kind of objects come from then on
   audit-*    the API servers' own logs: every write and every list, with its user
+  books      {at, replica, leads, wrong, gangs, cache, pods}: what each extender has noted when all is calm
   holes      {at, why}: the versions of a kind of objects end here
   outcome    one line, at the end: what the run knows that its files do not say
 

@@ -85,6 +85,16 @@ class Written:
         empty: dict[str, Any] = {"pods": [], "nodes": [], "groups": [], "budgets": [], "claims": {}, "volumes": {}}
         self.record.note("calm", **empty | state)
 
+    def books(self, *, leads: bool = True, wrong: Any = (), cache: Json | None = None, **gang: Any) -> None:
+        web = [
+            {"name": "web-0", "uid": "web-0", "state": "Bound"},
+            {"name": "web-1", "uid": "web-1", "state": "Queued"},
+        ]
+        known = {"group": "default/web", "held": 0, "ending": 0, "slots": [], "members": web, **gang}
+        good = {"unanswered": "", "differs": False, "ofNodes": {}, "ofPods": {}}
+        pods, said = [pod("web-0", "node"), pod("web-1")], {"cache": good | (cache or {}), "gangs": [known]}
+        self.record.note("books", replica="first", leads=leads, wrong=wrong, pods=pods, **said)
+
     def judged(self) -> list[str]:
         labels: dict[str, Json] = {"node": {}, "other": {}}
         ended = {"seed": 0, "ended": START + 100, "calm": True, "labels": labels, "excused": []}
@@ -138,6 +148,7 @@ def run(tmp_path: Path) -> Written:
 def test_a_good_run_is_good(run: Written) -> None:
     run.log("pod bound\n")
     run.calm()
+    run.books(slots=[{"node": "node", "pod": "default/web-1"}, {"node": "node", "pod": ""}])
     assert run.judged() == []
 
 
@@ -310,7 +321,62 @@ def many_lists_of_a_namespace(run: Written) -> None:
         run.request(50 + number, verb="list", name="")
 
 
+def a_wrong_entry(run: Written) -> None:
+    run.books(wrong=["default/web: held: {} is noted, {'web-1'} counted"])
+
+
+def no_answer(run: Written) -> None:
+    run.books(wrong=None)
+
+
+def an_event_was_lost(run: Written) -> None:
+    run.books(cache={"differs": True, "ofPods": {"missed": 1}})
+
+
+def bound_for_the_extender_alone(run: Written) -> None:
+    run.books(members=[{"name": name, "uid": name, "state": "Bound"} for name in ("web-0", "web-1")])
+
+
+def bound_for_the_api_alone(run: Written) -> None:
+    run.books(members=[{"name": name, "uid": name, "state": "Queued"} for name in ("web-0", "web-1")])
+
+
+def a_member_that_is_gone(run: Written) -> None:
+    members = [
+        {"name": "web-0", "uid": "web-0", "state": "Bound"},
+        {"name": "web-1", "uid": "web-1", "state": "Queued"},
+    ]
+    run.books(members=[*members, {"name": "web-2", "uid": "web-2", "state": "Queued"}])
+
+
+def a_pod_that_is_no_member(run: Written) -> None:
+    run.books(members=[{"name": "web-0", "uid": "web-0", "state": "Bound"}])
+
+
+def a_slot_of_no_member(run: Written) -> None:
+    run.books(slots=[{"node": "node", "pod": "default/web-7"}])
+
+
+def a_slot_of_the_standby(run: Written) -> None:
+    run.books(leads=False, slots=[{"node": "node", "pod": "default/web-1"}])
+
+
+def a_call_that_is_held(run: Written) -> None:
+    run.books(held=1)
+
+
+BOOKS = "the books are right: the extender of first: "
 PLANTED = [
+    (a_wrong_entry, f"{BOOKS}default/web: held: {{}} is noted"),
+    (no_answer, f"{BOOKS}did not say what is in its books"),
+    (an_event_was_lost, f"{BOOKS}its cache is not as the API is: nodes {{}}, pods {{'missed': 1}}"),
+    (bound_for_the_extender_alone, f"{BOOKS}default/web: web-1 is Bound, and its node is None"),
+    (bound_for_the_api_alone, f"{BOOKS}default/web: web-0 is Queued, and its node is node"),
+    (a_member_that_is_gone, f"{BOOKS}default/web: web-2 is a member, and is not there"),
+    (a_pod_that_is_no_member, f"{BOOKS}default/web: default/web-1 is there, and is no member"),
+    (a_slot_of_no_member, f"{BOOKS}default/web: a slot on node is for default/web-7, which is no member"),
+    (a_slot_of_the_standby, f"{BOOKS}default/web: has 1 slots, and another leads"),
+    (a_call_that_is_held, f"{BOOKS}default/web: 1 calls are held, 0 are ending"),
     (a_hole, "the record is whole: the follower of /api/v1/nodes broke: KeyError('items')"),
     (faults_most_of_the_time, "enough was judged: gangs were judged in 1% of the time, and 40% is the least"),
     (bound_late, "no gang is a fraction: default/web: 2 of minMember 3 bound"),

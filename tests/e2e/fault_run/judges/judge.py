@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from tests.e2e.fault_run.judges.books import wrong_books
 from tests.e2e.fault_run.judges.calls import late_answers
 from tests.e2e.fault_run.judges.gangs import fractions, promises
 from tests.e2e.fault_run.judges.health import errors, frequent_lists, growth, tracebacks
@@ -51,6 +52,7 @@ JUDGES: Mapping[str, Judge] = {
     "no traceback": tracebacks,
     "memory and descriptors do not grow": growth,
     "lists are rare": frequent_lists,
+    "the books are right": wrong_books,
 }
 
 
