@@ -139,7 +139,8 @@ class Past:
         return self.excuses.shares(began, ended)
 
     def audit(self) -> Iterator[Line]:
-        """Of both servers, one after the other: {at, writer, verb, resource, subresource, name, code}; at: when it was received."""
+        """Of both servers, one after the other: {at, writer, verb, resource, subresource, name, uid, node, code}; at: when it was
+        received, node: of a Binding."""
         for file in sorted(self.folder.glob("audit-*.log")):
             for text in file.read_text(errors="replace").splitlines():
                 try:
@@ -154,5 +155,7 @@ class Past:
                     "resource": what.get("resource", ""),
                     "subresource": what.get("subresource", ""),
                     "name": f"{what.get('namespace', '')}/{what.get('name', '')}",
+                    "uid": what.get("uid", ""),
+                    "node": event.get("requestObject", {}).get("target", {}).get("name", ""),
                     "code": event.get("responseStatus", {}).get("code", 0),
                 }

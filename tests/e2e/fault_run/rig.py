@@ -49,6 +49,7 @@ AUDIT = {
     "omitStages": ["RequestReceived"],
     "rules": [
         {"level": "None", "resources": [{"group": "events.k8s.io"}, {"group": "", "resources": ["events"]}]},
+        {"level": "Request", "verbs": ["create"], "resources": [{"group": "", "resources": ["pods/binding"]}]},
         {"level": "Metadata", "verbs": ["create", "update", "patch", "delete", "deletecollection", "list"]},
     ],
 }

@@ -49,9 +49,14 @@ class Written:
     ) -> None:
         self.record.note("faults", name=name, target=target, began=START + began, ended=START + ended, **more)
 
-    def call(self, at: float, took: float, verb: str = "filter", status: int = 200) -> None:
+    def call(self, at: float, took: float, verb: str = "filter", status: int = 200, node: str = "") -> None:
         times = {"began": START + at, "ended": START + at + took}
-        self.record.note("calls", replica="first", verb=verb, pod="default/web-0", status=status, error="", **times)
+        which = {"replica": "first", "verb": verb, "pod": "default/web-0", "uid": "web-0", "node": node}
+        self.record.note("calls", **which, status=status, error="", **times)
+
+    def binding(self, at: float, node: str = "node") -> None:
+        what = {"resource": "pods", "subresource": "binding", "namespace": "default", "name": "web-0", "uid": "web-0"}
+        self.audited(at, "first", "create", what, requestObject={"target": {"name": node}})
 
     def sample(self, at: float, **values: float) -> None:
         usual = {"process_start_time_seconds": 1.0, "process_resident_memory_bytes": 1e8, "process_open_fds": 30}
@@ -68,11 +73,15 @@ class Written:
         namespace: str = "default",
         name: str = "web-0",
     ) -> None:
+        self.audited(at, writer, verb, {"resource": resource, "subresource": "", "namespace": namespace, "name": name})
+
+    def audited(self, at: float, writer: str, verb: str, what: Json, **more: Any) -> None:
         event = {
             "requestReceivedTimestamp": datetime.fromtimestamp(START + at, UTC).isoformat(),
             "user": {"uid": f"{writer}-extender"},
             "verb": verb,
-            "objectRef": {"resource": resource, "subresource": "", "namespace": namespace, "name": name},
+            "objectRef": what,
+            **more,
         }
         with (self.folder / "audit-first.log").open("a") as file:
             file.write(json.dumps(event) + "\n")
@@ -140,6 +149,8 @@ def run(tmp_path: Path) -> Written:
     made.bound(20.1, "web-1")
     made.call(19, 0.01)
     made.request(20)
+    made.call(19.5, 0.6, "bind", node="node")
+    made.binding(20)
     for second in range(100):
         made.sample(second)
     return made
@@ -266,6 +277,29 @@ def hung_up(run: Written) -> None:
     run.call(50, 4.95, status=0)
 
 
+def bound_without_a_call(run: Written) -> None:
+    run.binding(10)
+
+
+def bound_after_the_answer(run: Written) -> None:
+    run.binding(25)
+
+
+def bound_after_the_caller_hung_up(run: Written) -> None:
+    run.call(30, 1, "bind", status=0, node="node")
+    run.binding(36)
+
+
+def bound_for_an_older_call(run: Written) -> None:
+    run.call(30, 20, "bind", node="node")
+    run.call(35, 15, "bind", node="other")
+    run.binding(40)
+
+
+def bound_to_another_node(run: Written) -> None:
+    run.binding(20, "other")
+
+
 def waits(run: Written) -> None:
     run.calm(pods=[pod("alone", group="")], nodes=[node("node")])
 
@@ -365,6 +399,7 @@ def a_call_that_is_held(run: Written) -> None:
     run.books(held=1)
 
 
+BINDING = "no Binding after its call: the extender of first wrote a Binding of default/web-0"
 BOOKS = "the books are right: the extender of first: "
 PLANTED = [
     (a_wrong_entry, f"{BOOKS}default/web: held: {{}} is noted"),
@@ -397,6 +432,11 @@ PLANTED = [
     (after_the_lease, "only the leader writes: the extender of first had create pods default/web-0, and second led"),
     (slow, "answers in time: first: filter of default/web-0 took 6.00 s"),
     (hung_up, "answers in time: first: filter of default/web-0 took 4.95 s"),
+    (bound_without_a_call, f"{BINDING} without a call"),
+    (bound_after_the_answer, f"{BINDING} 4.90 s after its call was answered"),
+    (bound_after_the_caller_hung_up, f"{BINDING} 5.00 s after its caller had hung up"),
+    (bound_for_an_older_call, f"{BINDING} 5.00 s after a newer call for another node"),
+    (bound_to_another_node, f"{BINDING} to other, for which there was no call"),
     (waits, "what fits does not wait: pod default/alone: 1 wait, 0 run of 1; there is room"),
     (victim, "every eviction is needed: important came, and web-9 went, though there was room"),
     (an_error, "no unexpected error: the extender of first: 1 more of gang_extender_unexpected_errors_total"),
@@ -443,6 +483,7 @@ def test_every_judge_has_a_planted_fault() -> None:
             id="a node that a frozen API server tells of afterwards",
         ),
         pytest.param(after_the_lease, fault(45, 59, "line", "first extender's API"), id="a write that lay on the line"),
+        pytest.param(bound_after_the_answer, fault(20, 24, "freeze"), id="a Binding of an extender that was frozen"),
         pytest.param(slow, fault(49, 50, "freeze"), id="an answer while a program was frozen"),
         pytest.param(slow, fault(51, 57, "line", "first verbs"), id="an answer on a line that was late"),
         pytest.param(an_error, fault(97, 100, "little memory", "first"), id="an error for want of memory"),
@@ -489,6 +530,9 @@ def test_a_fault_excuses_what_follows_from_it(run: Written, plant: Callable[[Wri
         ),
         pytest.param(slow, fault(49, 56, "line", "second verbs"), id="a late answer on a line that nobody touched"),
         pytest.param(slow, fault(49, 56, "line", "first extender's API"), id="a late answer, and the API was late"),
+        pytest.param(
+            bound_after_the_answer, fault(19, 26, "line", "first verbs"), id="a Binding, the verbs' line held"
+        ),
         pytest.param(hung_up, fault(40, 45, "freeze"), id="a hang-up after a fault"),
         pytest.param(a_traceback_later, fault(97, 100), id="a traceback of an extender that was killed"),
         pytest.param(

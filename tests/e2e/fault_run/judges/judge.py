@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from tests.e2e.fault_run.judges.bindings import late_bindings
 from tests.e2e.fault_run.judges.books import wrong_books
 from tests.e2e.fault_run.judges.calls import late_answers
 from tests.e2e.fault_run.judges.gangs import fractions, promises
@@ -46,6 +47,7 @@ JUDGES: Mapping[str, Judge] = {
     "bound only to a node that is fit": unfit_nodes,
     "only the leader writes": writes_without_the_lease,
     "answers in time": late_answers,
+    "no Binding after its call": late_bindings,
     "what fits does not wait": waiting_although_they_fit,
     "every eviction is needed": needless_victims,
     "no unexpected error": errors,
