@@ -94,22 +94,32 @@ def plane(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 
 @pytest.fixture
-def cluster(plane: ControlPlane) -> Iterator[Cluster]:
-    """An empty cluster; at the end its history must be without fault."""
+def cluster(plane: ControlPlane, request: pytest.FixtureRequest) -> Iterator[Cluster]:
+    """An empty cluster; at the end its history must be without fault, and so must the books of the module's extender."""
     made = Cluster(plane)
     made.recorder.start()
     try:
         yield made
         assert made.judged or made.violations() == []
+        assert _wrong_books(request) == []
     finally:
         made.recorder.stop()
         made.clean()
 
 
+def _wrong_books(request: pytest.FixtureRequest) -> list[str]:
+    """Of the module's extender, where the story has it and has left it running."""
+    pair = request.node.funcargs.get("module_programs")
+    if not isinstance(pair, Pair) or pair.extender.books is None or not pair.extender.program.running:
+        return []
+    wrong = pair.extender.books.wrong()
+    return ["the extender did not say what is in its books"] if wrong is None else wrong
+
+
 @pytest.fixture(scope="module")
 def module_programs(plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
     """One pair for the tests of a module, which leave it running."""
-    with Pair.of(plane, tmp_path_factory.mktemp("pair")).running() as pair:
+    with Pair.of(plane, tmp_path_factory.mktemp("pair"), asked=True).running() as pair:
         yield pair
 
 

@@ -18,6 +18,7 @@ from typing import Any
 import urllib3
 import yaml
 
+from tests.e2e.asked_extender import Books
 from tests.e2e.control_plane import MANIFESTS
 from tests.e2e.processes import Program, eventually, free_port
 
@@ -39,8 +40,10 @@ class Extender:
         env: Mapping[str, str] | None = None,
         flags: Sequence[str] = (),
         program: Sequence[str] = PROGRAM,
+        asked: bool = False,
     ) -> None:
-        """program: what gang-extender is started by, of another version where one is compared with this."""
+        """program: what gang-extender is started by, of another version where one is compared with this. asked: it says what is wrong
+        in its books when it is asked."""
         config = yaml.safe_load(SHIPPED_CONFIG.read_text())
         if not as_shipped:
             del config["leaderLease"]  # without leader election there is none to watch
@@ -50,6 +53,9 @@ class Extender:
         folder.mkdir(parents=True, exist_ok=True)
         file = folder / "extender.yaml"
         file.write_text(yaml.safe_dump(config))
+        self.books = Books(folder / "books") if asked else None
+        if asked:
+            program = (sys.executable, "-m", "tests.e2e.asked_extender", str(folder / "books"))
         self.port, self._ops_port = free_port(), free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self.ops_url = f"http://127.0.0.1:{self._ops_port}"

@@ -9,7 +9,7 @@ Used by conftest after every test, whatever the test was about; its own tests ar
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,6 +20,7 @@ from extender.plugins.coscheduling.spec.roles import ROLE_LABEL
 from tests.e2e.api import Json
 
 Spans = Sequence[tuple[float, float]]  # from when to when
+Excused = Callable[[float, float, float], bool]  # since, until, limit
 Amounts = Mapping[str, int]  # in thousandths: cpu in milli, memory and counts a thousandfold
 
 
@@ -98,7 +99,7 @@ def violations(
     restarts: Collection[float] = (),
     excused: Collection[str] = (),
     loose: Collection[str] = (),
-    excused_spans: Spans = (),
+    excused_fraction: Excused = lambda since, until, limit: False,
 ) -> list[str]:
     """Everything that was wrong, a sentence each.
 
@@ -106,7 +107,7 @@ def violations(
     longer count, so a group that loses a bound member to preemption is a fraction. `excused` (namespace/name) are those
     that the test itself deletes: they count for their group as long as members of it run that started with them, and until
     one of those is preempted. `restarts`: when what the test had killed was ready again, from which on a recovery counts.
-    `excused_spans`: times that do not count, for a fault was at work.
+    `excused_fraction`: whether a fault excuses one that began, and ended, at these moments, and was to end within a limit.
     `loose`: groups of which no member needs the others once the test has taken members out of a whole one (once-satisfied).
     """
     found = [*_over_allocatable(history, allocatable)]
@@ -115,7 +116,7 @@ def violations(
         limit = commit_seconds(len({change.pod.uid for change in changes}), killed=killed, recovery=recovery)
         tally = LooseTally(wanted, excused, limit) if group in loose else Tally(excused, limit)
         found += _fractions(
-            group, wanted, changes, tally, ended=ended, limit=limit, restarts=restarts, excused_spans=excused_spans
+            group, wanted, changes, tally, ended=ended, limit=limit, restarts=restarts, excused=excused_fraction
         )
     return found
 
@@ -137,7 +138,7 @@ def _fractions(
     ended: float,
     limit: float,
     restarts: Collection[float],
-    excused_spans: Spans,
+    excused: Excused,
 ) -> Iterable[str]:
     since: float | None = None
     was = ""
@@ -148,7 +149,7 @@ def _fractions(
             was = f"{tally.count} of minMember {wanted} bound ({', '.join(sorted(tally.bound.values()))})"
         elif since is not None:
             counted_from = max((at for at in restarts if since < at < change.at), default=since)
-            if outside(excused_spans, counted_from, change.at) > limit:
+            if change.at - counted_from > limit and not excused(since, change.at, limit):
                 yield f"{group}: {was} for {change.at - since:.2f} s, longer than a commit takes ({limit:.2f} s)"
             since = None
     if since is not None:

@@ -34,11 +34,13 @@ class Pair:
         settings: Mapping[str, Any] | None = None,
         server: str = "",
         env: Mapping[str, str] | None = None,
+        asked: bool = False,
         change: Callable[[dict[str, Any]], None] = lambda config: None,
     ) -> Pair:
         """Not started yet. token: the extender's rights; settings: of its configuration; server: the API
-        server's URL for it, where something stands in between; env: of its process; change: kube-scheduler's."""
-        extender = Extender(folder, plane.kubeconfig(token, server), as_shipped=as_shipped, settings=settings, env=env)
+        server's URL for it, where something stands in between; env: of its process; asked: see Extender; change: kube-scheduler's."""
+        kubeconfig = plane.kubeconfig(token, server)
+        extender = Extender(folder, kubeconfig, as_shipped=as_shipped, settings=settings, env=env, asked=asked)
         scheduler = Scheduler(
             plane, folder, extender=extender.url, token=scheduler_token, as_shipped=as_shipped, change=change
         )

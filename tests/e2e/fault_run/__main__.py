@@ -11,10 +11,10 @@ from pathlib import Path
 
 from tests.e2e.build import binaries
 from tests.e2e.fault_run.acts import KINDS
-from tests.e2e.fault_run.judges.judge import judge
+from tests.e2e.fault_run.judges.judge import judge, told_shares
 from tests.e2e.fault_run.minimise import minimise
 from tests.e2e.fault_run.plot import draw
-from tests.e2e.fault_run.record import lines
+from tests.e2e.fault_run.record import Past, lines
 from tests.e2e.fault_run.run import Settings, fault_run
 
 
@@ -34,7 +34,9 @@ def main() -> int:
     parser.add_argument("--quiet", action="store_true")
     options = parser.parse_args()
     if options.check:
-        return _told(judge(options.check))
+        past = Past(options.check)
+        print(told_shares(past))
+        return _told(judge(past))
     if options.plot:
         draw(options.plot, options.output)
         return 0

@@ -1,7 +1,7 @@
 """What a nemesis can do: a name, what it is done to, for how long; drawn by a seed beforehand, so that a run can be done again.
 
-Each entry of KINDS says how it is drawn and for how long after its end it excuses what the judges see. Used by `nemesis`, which does
-it, and by `minimise`, which leaves some out.
+Each entry of KINDS says how it is drawn; what it excuses is in `excuses`. Used by `nemesis`, which does it, and by `minimise`, which
+leaves some out.
 """
 
 from __future__ import annotations
@@ -32,44 +32,44 @@ FAILPOINTS = tuple(
     if (point, action) != ("relist", "exit")
 )
 PAUSES = (0.5, 2.0, 5.0, 20.0)
+QUIET_SHARE, QUIET_SECONDS = (
+    1 / 3,
+    (45.0, 90.0),
+)  # of the pauses so many are that long: what is wrong then has no excuse
 
 
 @dataclass(frozen=True)
 class Kind:
-    """weight: how often it is drawn. seconds: from, to. window: seconds after its end in which a gang may still be in part, an answer
-    late, a replica away. late: what was sent before its end may arrive after it."""
+    """weight: how often it is drawn. seconds: from, to."""
 
     weight: int
     targets: Sequence[str]
     seconds: tuple[float, float]
-    window: float
     details: Sequence[tuple[str, float]] = (("", 0),)
-    late: bool = False
 
 
-BACK = 30.0  # a program is back, a Lease has changed hands, and what was begun is finished
 KINDS: dict[str, Kind] = {
-    "kill": Kind(6, PROGRAMS, (0, 0), BACK),
-    "terminate": Kind(4, PROGRAMS, (0, 0), BACK),
-    "freeze": Kind(6, PROGRAMS, (1, 30), BACK, late=True),
-    "line": Kind(8, LINKS, (2, 20), BACK, LINE_MODES, late=True),
-    "partition": Kind(3, REPLICAS, (3, 20), BACK, (("BLACKHOLE", 0), ("RESET", 0)), late=True),
-    "failing writes": Kind(5, REPLICAS, (3, 15), BACK, (("", 0.1), ("", 0.3), ("", 0.6)), late=True),
-    "failing reads": Kind(3, REPLICAS, (3, 15), BACK, tuple((code, 0.5) for code in CODES)),
-    "disturbed watches": Kind(4, REPLICAS, (5, 20), 5.0, (("", 0.1), ("", 0.5))),
-    "cut watches": Kind(3, REPLICAS, (0, 0), 5.0),
-    "compact etcd": Kind(2, ("etcd",), (0, 0), 5.0),
-    "full etcd": Kind(1, ("etcd",), (3, 10), BACK),
-    "restored etcd": Kind(1, ("etcd",), (2, 15), BACK, late=True),
-    "role without a rule": Kind(2, ("pods", "pods/binding", "nodes", "podgroups"), (2, 15), BACK),
-    "no PodGroups": Kind(1, ("podgroups",), (2, 10), BACK),
-    "new tokens": Kind(2, REPLICAS, (0, 0), 0.0),
-    "few descriptors": Kind(1, REPLICAS, (2, 8), BACK),
-    "little memory": Kind(1, REPLICAS, (2, 8), BACK),
-    "few threads": Kind(1, REPLICAS, (2, 15), BACK),
-    "failpoint": Kind(6, REPLICAS, (3, 12), BACK, FAILPOINTS, late=True),
-    "clock": Kind(2, REPLICAS, (3, 15), 0.0, (("", -3600), ("", 3600), ("", -20), ("", 20))),
-    "blocked stderr": Kind(2, REPLICAS, (3, 20), 0.0),
+    "kill": Kind(6, PROGRAMS, (0, 0)),
+    "terminate": Kind(4, PROGRAMS, (0, 0)),
+    "freeze": Kind(6, PROGRAMS, (1, 30)),
+    "line": Kind(8, LINKS, (2, 20), LINE_MODES),
+    "partition": Kind(3, REPLICAS, (3, 20), (("BLACKHOLE", 0), ("RESET", 0))),
+    "failing writes": Kind(5, REPLICAS, (3, 15), (("", 0.1), ("", 0.3), ("", 0.6))),
+    "failing reads": Kind(3, REPLICAS, (3, 15), tuple((code, 0.5) for code in CODES)),
+    "disturbed watches": Kind(4, REPLICAS, (5, 20), (("", 0.1), ("", 0.5))),
+    "cut watches": Kind(3, REPLICAS, (0, 0)),
+    "compact etcd": Kind(2, ("etcd",), (0, 0)),
+    "full etcd": Kind(1, ("etcd",), (3, 10)),
+    "restored etcd": Kind(1, ("etcd",), (2, 15)),
+    "role without a rule": Kind(2, ("pods", "pods/binding", "nodes", "podgroups"), (2, 15)),
+    "no PodGroups": Kind(1, ("podgroups",), (2, 10)),
+    "new tokens": Kind(2, REPLICAS, (0, 0)),
+    "few descriptors": Kind(1, REPLICAS, (2, 8)),
+    "little memory": Kind(1, REPLICAS, (2, 8)),
+    "few threads": Kind(1, REPLICAS, (2, 15)),
+    "failpoint": Kind(6, REPLICAS, (3, 12), FAILPOINTS),
+    "clock": Kind(2, REPLICAS, (3, 15), (("", -3600), ("", 3600), ("", -20), ("", 20))),
+    "blocked stderr": Kind(2, REPLICAS, (3, 20)),
 }
 
 
@@ -93,6 +93,12 @@ class Act:
         return asdict(self)
 
 
+def _pause(dice: random.Random) -> float:
+    if dice.random() < QUIET_SHARE:
+        return round(dice.uniform(*QUIET_SECONDS), 1)
+    return dice.choice(PAUSES)
+
+
 def draw(seed: int, count: int, *, only: Sequence[str] = ()) -> list[Act]:
     """The first acts of a seed; more of them begin with the same. only: kinds, where not all are wanted."""
     dice = random.Random(f"nemesis {seed}")
@@ -103,5 +109,5 @@ def draw(seed: int, count: int, *, only: Sequence[str] = ()) -> list[Act]:
         kind = KINDS[name]
         detail, amount = dice.choice(kind.details)
         target, seconds = dice.choice(kind.targets), round(dice.uniform(*kind.seconds), 1)
-        found.append(Act(number, name, target, seconds, detail, amount, dice.choice(PAUSES)))
+        found.append(Act(number, name, target, seconds, detail, amount, _pause(dice)))
     return found

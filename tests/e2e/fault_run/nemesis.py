@@ -88,14 +88,13 @@ class Nemesis:
     def do(self, act: Act) -> None:
         """Returns when it is over and taken back."""
         self._say(f"#{act.number} {act}")
-        kind, began = KINDS[act.name], time.time()
+        began = time.time()
         undo = self._does[act.name](act)
         try:
             self._stopping.wait(act.seconds)
         finally:
             undo()
-            times = {"began": began, "ended": time.time(), "window": kind.window, "late": kind.late}
-            self._rig.record.note("faults", number=act.number, name=act.name, target=act.target, text=str(act), **times)
+            self._rig.record.note("faults", **act.to_dict(), text=str(act), began=began, ended=time.time())
 
     def _replica(self, act: Act) -> Replica:
         return next(each for each in self._rig.replicas if each.name == act.target)

@@ -6,7 +6,7 @@ What is done to the programs must not end the run; a 4xx is an answer as ever.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,7 @@ class PatientApi(Api):
         super().__init__(servers[0], ca_file, token, timeout=TIMEOUT_SECONDS)
         self._servers = servers
         self._turn = 0
+        self.watches: Callable[[str, int], None] = lambda path, server: None  # is told which server each watch is of
 
     def call(
         self, method: str, path: str, body: Any = None, content_type: str = "application/json", **query: Any
@@ -54,7 +55,10 @@ class PatientApi(Api):
     def watch(self, path: str, resource_version: str, **query: str) -> urllib3.BaseHTTPResponse:
         while True:
             try:
-                return super().watch(path, resource_version, **query)
+                server = self._turn % len(self._servers)
+                stream = super().watch(path, resource_version, **query)
+                self.watches(path, server)
+                return stream
             except (urllib3.exceptions.HTTPError, OSError):
                 self._next()
                 time.sleep(AGAIN_SECONDS)

@@ -16,7 +16,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from tests.e2e.fault_run.wishes import ONLY_WAITING, Domain, Wish, domain, narrowest, units
-from tests.e2e.history import Change, Spans, Tally, outside
+from tests.e2e.history import Change, Excused, Tally
 
 NEVER = math.inf
 MOVES_SECONDS = 5.0  # while those in its old domain are deleted, and the first are in its new one
@@ -25,14 +25,15 @@ State = tuple[float, str]  # from when on, and what is wrong; empty where nothin
 
 @dataclass(frozen=True)
 class Story:
-    """All that happened. labels: of every node that there ever was. excused_spans: when a fault was at work."""
+    """All that happened. labels: of every node that there ever was. excused_state: whether a fault excuses what was
+    wrong from one moment to another."""
 
     history: Sequence[Change]
     labels: Mapping[str, Mapping[str, str]]
     excused: frozenset[str]
     limit: float
     ended: float
-    excused_spans: Spans = ()
+    excused_state: Excused = lambda since, until, limit: False
 
     def of(self, *groups: str) -> list[Change]:
         return [change for change in self.history if change.pod.group in groups]
@@ -66,7 +67,7 @@ def _lasting(states: Iterable[State], story: Story) -> Iterator[str]:
             since = at if since is None else since
             was = wrong
         elif since is not None:
-            if outside(story.excused_spans, since, at) > story.limit:
+            if at - since > story.limit and not story.excused_state(since, at, story.limit):
                 yield f"{was} for {at - since:.2f} s"
             since = None
 

@@ -3,8 +3,10 @@
   pods, nodes, podgroups, leases   every version: {at, type, object}
   calls      every call of a verb: {at, replica, verb, pod, uid, node, began, ended, status, error}
   metrics    a sample of each extender each second: {at, replica, name: value ...}
-  faults     {at, name, text, began, ended, window, late}: what was done, and until when it excuses
+  faults     {at, number, name, target, text, began, ended, done ...}: what was done
+  watches    {at, objects, server}: of which API server (first or second) the versions of a kind of objects come from then on
   audit-*    the API servers' own logs: every write and every list, with its user
+  books      {at, replica, leads, wrong, gangs, cache, pods}: what each extender has noted when all is calm
   holes      {at, why}: the versions of a kind of objects end here
   outcome    one line, at the end: what the run knows that its files do not say
 
@@ -14,16 +16,18 @@ Written by `run`, read by the judges, also long after the run.
 from __future__ import annotations
 
 import json
+import math
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TextIO
 
 from tests.e2e.api import Json
-from tests.e2e.history import Change, Spans, seen
+from tests.e2e.fault_run.excuses import REPLICAS, Excuses, Leaders
+from tests.e2e.history import Change, seen
 
 Line = dict[str, Any]
 
@@ -98,14 +102,45 @@ class Past:
         for line in lines(self.folder, kind):
             yield line["at"], line["type"], line["object"]
 
-    def spans(self, *, late: bool = False) -> Spans:
-        """When a fault excuses. late: only those by which what was sent before arrives after."""
-        return [
-            (fault["began"], fault["ended"] + fault["window"]) for fault in self.faults if fault["late"] or not late
-        ]
+    @cached_property
+    def settings(self) -> Line:
+        return next(lines(self.folder, "settings"), {})
+
+    @cached_property
+    def leaders(self) -> Leaders:
+        return Leaders(self.objects("leases"))
+
+    @cached_property
+    def excuses(self) -> Excuses:
+        samples: dict[str, list[Line]] = {}
+        for sample in sorted(self.metrics, key=lambda sample: float(sample["at"])):
+            samples.setdefault(sample["replica"], []).append(sample)
+        return Excuses(self.faults, self.leaders, samples, self._followed())
+
+    def _followed(self) -> dict[tuple[str, str], list[tuple[float, float]]]:
+        """Of which API server the record had a kind of objects, and when."""
+        found: dict[tuple[str, str], list[tuple[float, float]]] = {}
+        last: dict[str, tuple[float, str]] = {}
+        for line in lines(self.folder, "watches"):
+            if line["objects"] in last:
+                at, server = last[line["objects"]]
+                found.setdefault((line["objects"], server), []).append((at, line["at"]))
+            last[line["objects"]] = line["at"], line["server"]
+        for kind, (at, server) in last.items():
+            found.setdefault((kind, server), []).append((at, math.inf))
+            for replica in REPLICAS:
+                found.setdefault((kind, replica), [])
+        return found
+
+    @cached_property
+    def shares(self) -> Mapping[str, float]:
+        """By judge, of the time with faults that it has judged."""
+        began, ended = self.outcome["faults_from"], self.outcome["faults_until"]
+        return self.excuses.shares(began, ended)
 
     def audit(self) -> Iterator[Line]:
-        """Of both servers, one after the other: {at, writer, verb, resource, subresource, name, code}; at: when it was received."""
+        """Of both servers, one after the other: {at, writer, verb, resource, subresource, name, uid, node, code}; at: when it was
+        received, node: of a Binding."""
         for file in sorted(self.folder.glob("audit-*.log")):
             for text in file.read_text(errors="replace").splitlines():
                 try:
@@ -120,5 +155,7 @@ class Past:
                     "resource": what.get("resource", ""),
                     "subresource": what.get("subresource", ""),
                     "name": f"{what.get('namespace', '')}/{what.get('name', '')}",
+                    "uid": what.get("uid", ""),
+                    "node": event.get("requestObject", {}).get("target", {}).get("name", ""),
                     "code": event.get("responseStatus", {}).get("code", 0),
                 }

@@ -21,6 +21,7 @@ from typing import Any
 import yaml
 
 from tests.e2e.api import Api
+from tests.e2e.asked_extender import Books
 from tests.e2e.build import Binaries
 from tests.e2e.cluster import Cluster
 from tests.e2e.control_plane import ADMIN, MANIFESTS, ControlPlane
@@ -48,6 +49,7 @@ AUDIT = {
     "omitStages": ["RequestReceived"],
     "rules": [
         {"level": "None", "resources": [{"group": "events.k8s.io"}, {"group": "", "resources": ["events"]}]},
+        {"level": "Request", "verbs": ["create"], "resources": [{"group": "", "resources": ["pods/binding"]}]},
         {"level": "Metadata", "verbs": ["create", "update", "patch", "delete", "deletecollection", "list"]},
     ],
 }
@@ -129,6 +131,7 @@ class Replica:
     own: Link
     token_file: Path
     clock: WallClock
+    books: Books
     log: StderrPipe  # the extender's
 
     def programs(self) -> dict[str, Program]:
@@ -219,12 +222,14 @@ class Rig:
         _with_token_file(pair, self.plane.kubeconfig(ADMIN, line.url), token_file)
         for each in pair:
             each.program.command[:0] = _own_host_name(name)
-        clock = WallClock(folder / "clock")
+        clock, books = WallClock(folder / "asked" / "clock"), Books(folder / "asked")
         command = pair.extender.program.command
         at = command.index("extender.cli.main")
         command[at : at + 1] = ["tests.e2e.fault_run.wall_clock", str(clock.file)]
         log = StderrPipe(pair.extender.program)
-        return Replica(name, pair, Kubelet(pair, LONGEST_BACK_OFF), line, verbs[0], api, own, token_file, clock, log)
+        return Replica(
+            name, pair, Kubelet(pair, LONGEST_BACK_OFF), line, verbs[0], api, own, token_file, clock, books, log
+        )
 
     def _note_call(self, replica: str, call: Mapping[str, Any]) -> None:
         self.record.note("calls", replica=replica, **call)

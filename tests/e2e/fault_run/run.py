@@ -5,26 +5,30 @@ Used by tests/e2e/test_fault_run.py and by `python -m tests.e2e.fault_run`.
 
 from __future__ import annotations
 
+import json
 import threading
 import time
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.e2e.api import Json
+from tests.e2e.api import ALL_PODS, Json
 from tests.e2e.build import Binaries
 from tests.e2e.fault_run.acts import Act, draw
 from tests.e2e.fault_run.drawn_configuration import draw_configuration
-from tests.e2e.fault_run.judges.judge import judge
+from tests.e2e.fault_run.etcd import READY_SECONDS
+from tests.e2e.fault_run.judges.judge import judge, told_shares
 from tests.e2e.fault_run.kubelets import Kubelets
 from tests.e2e.fault_run.load import Load
 from tests.e2e.fault_run.nemesis import Nemesis
-from tests.e2e.fault_run.record import Record
-from tests.e2e.fault_run.rig import Rig, RigPlane, of_interest, samples
+from tests.e2e.fault_run.patient_api import PatientApi
+from tests.e2e.fault_run.record import Past, Record
+from tests.e2e.fault_run.rig import NAMES, Rig, RigPlane, of_interest, samples
 from tests.e2e.fault_run.volumes import Provisioner
 from tests.e2e.follower import Follower
+from tests.e2e.processes import eventually
 from tests.e2e.recorder import Recorder
 
 FOLLOWED = {
@@ -32,6 +36,7 @@ FOLLOWED = {
     "podgroups": "/apis/scheduling.x-k8s.io/v1alpha1/podgroups",
     "leases": "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases",
 }
+BOOKS = {"gangs": "/debug/gangs", "cache": "/debug/cache?against=api"}
 MOST_ACTS = 100_000
 ROUNDS = 4  # of preemption, in the end
 Say = Callable[[str], None]
@@ -96,8 +101,11 @@ def fault_run(binaries: Binaries, folder: Path, settings: Settings, say: Say = l
         undo.callback(rig.stop)
         rig.start()
         _run(rig, settings, say, undo)
+        past = Past(folder)
+        record.note("judged", **past.shares)
         record.close()
-        return judge(folder)
+        say(told_shares(past))
+        return judge(past)
 
 
 def _run(rig: Rig, settings: Settings, say: Say, undo: ExitStack) -> None:
@@ -112,14 +120,31 @@ def _run(rig: Rig, settings: Settings, say: Say, undo: ExitStack) -> None:
     undo.callback(watched.stop)
     load = Load(rig, provisioner, settings.seed, configuration, hostile=settings.hostile, say=say)
     nemesis = Nemesis(rig, settings.drawn(), say)
+    faults_from = time.time()
     nemesis.start()
     try:
         load.inject(settings.seconds)
     finally:
         nemesis.stop()
+    faults = {"faults_from": faults_from, "faults_until": time.time()}
     load.calm()
+    _ask_for_books(rig)
     load.check_preemption(settings.rounds)
-    rig.record.note("outcome", seed=settings.seed, ended=time.time(), calm=True, **load.outcome())
+    rig.record.note("outcome", seed=settings.seed, ended=time.time(), calm=True, **faults, **load.outcome())
+
+
+def _ask_for_books(rig: Rig) -> None:
+    """Both replicas, as soon as they are ready."""
+    for replica in rig.replicas:
+        extender = replica.pair.extender
+        with suppress(AssertionError):  # it is judged as one that did not answer
+            eventually(lambda: extender.ops("/readyz")[0] == 200, within=READY_SECONDS, what="it is ready", every=0.5)  # noqa: B023
+        wrong = replica.books.wrong()
+        leads = samples(extender.ops("/metrics")[1]).get("gang_extender_leading") == 1
+        pages = {name: extender.ops(path) for name, path in BOOKS.items()}
+        said = {name: json.loads(text) if status == 200 else None for name, (status, text) in pages.items()}
+        pods = rig.cluster.api.items(ALL_PODS)
+        rig.record.note("books", replica=replica.name, leads=leads, wrong=wrong, pods=pods, **said)
 
 
 def _record_objects(rig: Rig, undo: ExitStack) -> None:
@@ -132,6 +157,9 @@ def _record_objects(rig: Rig, undo: ExitStack) -> None:
     def noting(kind: str) -> Callable[[str, Json], None]:
         return lambda what, item: record.note(kind, type=what, object=_without_fields(item))
 
+    if isinstance(api, PatientApi):
+        kinds = {path: kind for kind, path in (*FOLLOWED.items(), ("pods", ALL_PODS))}
+        api.watches = lambda path, server: record.note("watches", objects=kinds[path], server=NAMES[server])
     rig.cluster.recorder = Recorder(api, note=noting("pods"), over_holes=True, clock=time.time)
     followers: list[Any] = [rig.cluster.recorder]
     followers += [Follower(api, path, noting(kind), broke, over_holes=True) for kind, path in FOLLOWED.items()]

@@ -2,7 +2,7 @@
 whose `time.time()` is ahead by the seconds in that file.
 
 Monotonic clocks go on as they are, and `datetime.now()` too. libfaketime moves all, but Python's sleep fails under it (EINVAL).
-Used by `rig`.
+It can be asked, too: see asked_extender. Used by `rig`.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ class WallClock:
 
     def __init__(self, file: Path) -> None:
         self.file = file
+        file.parent.mkdir(parents=True, exist_ok=True)
         self.set(0)
 
     def set(self, seconds: float) -> None:
@@ -44,7 +45,11 @@ def moved(file: Path, wall: Callable[[], float], monotonic: Callable[[], float])
 
 def main(file: str, *arguments: str) -> int:
     setattr(time, "time", moved(Path(file), time.time, time.monotonic))  # noqa: B010
-    from extender.cli import main as command  # now: what takes the clock as a default does so when it is imported
+    # now: what takes the clock as a default does so when it is imported
+    from extender.cli import main as command
+    from tests.e2e.asked_extender import install
+
+    install(Path(file).parent)
 
     return command.main(arguments)
 

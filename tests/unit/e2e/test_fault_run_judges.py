@@ -12,7 +12,7 @@ import pytest
 
 from tests.e2e.api import Json
 from tests.e2e.fault_run.judges.judge import JUDGES, judge
-from tests.e2e.fault_run.record import Record
+from tests.e2e.fault_run.record import Past, Record
 
 START = 1_790_000_000.0
 TAINT = {"key": "k", "effect": "NoSchedule"}
@@ -44,15 +44,23 @@ class Written:
         spec = {"holderIdentity": f"{holder}_1", "renewTime": ""}
         self.version(at, "leases", {"metadata": {"name": "gang-scheduler"}, "spec": spec})
 
-    def fault(self, began: float, ended: float, name: str = "kill", window: float = 30.0, late: bool = False) -> None:
-        self.record.note("faults", name=name, began=START + began, ended=START + ended, window=window, late=late)
+    def fault(
+        self, began: float, ended: float, name: str = "kill", target: str = "first extender", **more: Any
+    ) -> None:
+        self.record.note("faults", name=name, target=target, began=START + began, ended=START + ended, **more)
 
-    def call(self, at: float, took: float, verb: str = "filter", status: int = 200) -> None:
+    def call(self, at: float, took: float, verb: str = "filter", status: int = 200, node: str = "") -> None:
         times = {"began": START + at, "ended": START + at + took}
-        self.record.note("calls", replica="first", verb=verb, pod="default/web-0", status=status, error="", **times)
+        which = {"replica": "first", "verb": verb, "pod": "default/web-0", "uid": "web-0", "node": node}
+        self.record.note("calls", **which, status=status, error="", **times)
+
+    def binding(self, at: float, node: str = "node") -> None:
+        what = {"resource": "pods", "subresource": "binding", "namespace": "default", "name": "web-0", "uid": "web-0"}
+        self.audited(at, "first", "create", what, requestObject={"target": {"name": node}})
 
     def sample(self, at: float, **values: float) -> None:
         usual = {"process_start_time_seconds": 1.0, "process_resident_memory_bytes": 1e8, "process_open_fds": 30}
+        usual["gang_extender_ready"] = 1.0
         names = {f"gang_extender_{name}" if "process" not in name else name: value for name, value in values.items()}
         self.record.note("metrics", at=START + at, replica="first", **usual | names)
 
@@ -65,11 +73,15 @@ class Written:
         namespace: str = "default",
         name: str = "web-0",
     ) -> None:
+        self.audited(at, writer, verb, {"resource": resource, "subresource": "", "namespace": namespace, "name": name})
+
+    def audited(self, at: float, writer: str, verb: str, what: Json, **more: Any) -> None:
         event = {
             "requestReceivedTimestamp": datetime.fromtimestamp(START + at, UTC).isoformat(),
             "user": {"uid": f"{writer}-extender"},
             "verb": verb,
-            "objectRef": {"resource": resource, "subresource": "", "namespace": namespace, "name": name},
+            "objectRef": what,
+            **more,
         }
         with (self.folder / "audit-first.log").open("a") as file:
             file.write(json.dumps(event) + "\n")
@@ -82,12 +94,23 @@ class Written:
         empty: dict[str, Any] = {"pods": [], "nodes": [], "groups": [], "budgets": [], "claims": {}, "volumes": {}}
         self.record.note("calm", **empty | state)
 
+    def books(self, *, leads: bool = True, wrong: Any = (), cache: Json | None = None, **gang: Any) -> None:
+        web = [
+            {"name": "web-0", "uid": "web-0", "state": "Bound"},
+            {"name": "web-1", "uid": "web-1", "state": "Queued"},
+        ]
+        known = {"group": "default/web", "held": 0, "ending": 0, "slots": [], "members": web, **gang}
+        good = {"unanswered": "", "differs": False, "ofNodes": {}, "ofPods": {}}
+        pods, said = [pod("web-0", "node"), pod("web-1")], {"cache": good | (cache or {}), "gangs": [known]}
+        self.record.note("books", replica="first", leads=leads, wrong=wrong, pods=pods, **said)
+
     def judged(self) -> list[str]:
         labels: dict[str, Json] = {"node": {}, "other": {}}
         ended = {"seed": 0, "ended": START + 100, "calm": True, "labels": labels, "excused": []}
-        self.record.note("outcome", wishes=self.wishes, **ended)
+        faults = {"faults_from": START, "faults_until": START + 100}
+        self.record.note("outcome", wishes=self.wishes, **ended, **faults)
         self.record.close()
-        return judge(self.folder)
+        return judge(Past(self.folder))
 
 
 def wish(key: str, least: int, **more: Any) -> Json:
@@ -126,6 +149,8 @@ def run(tmp_path: Path) -> Written:
     made.bound(20.1, "web-1")
     made.call(19, 0.01)
     made.request(20)
+    made.call(19.5, 0.6, "bind", node="node")
+    made.binding(20)
     for second in range(100):
         made.sample(second)
     return made
@@ -134,6 +159,7 @@ def run(tmp_path: Path) -> Written:
 def test_a_good_run_is_good(run: Written) -> None:
     run.log("pod bound\n")
     run.calm()
+    run.books(slots=[{"node": "node", "pod": "default/web-1"}, {"node": "node", "pod": ""}])
     assert run.judged() == []
 
 
@@ -149,15 +175,19 @@ def test_a_gang_is_evicted_with_one_write_after_the_other(run: Written) -> None:
     for second in range(8):
         run.bound(30, f"web-{2 + second}")
     run.wishes["default/web"]["min_member"] = 10
-    run.fault(0, 31, window=0)
+    run.fault(10, 31, "freeze")
     for number in range(10):
         run.pod(60 + 0.8 * number, f"web-{number}", "node", deletionTimestamp="2026-01-01T00:00:00Z")
     assert [said for said in run.judged() if "fraction" in said] == []
 
 
+def fault(began: float, ended: float, name: str = "kill", target: str = "first extender", **more: Any) -> Json:
+    return {"began": began, "ended": ended, "name": name, "target": target, **more}
+
+
 def restored(run: Written, *, to: str) -> None:
     """Of an etcd from before the pod was told to go, or from before it was bound."""
-    run.fault(50, 62, "restored etcd", late=True)
+    run.fault(50, 62, "restored etcd", "etcd")
     run.pod(55, "web-0", "node", deletionTimestamp="2026-01-01T00:00:00Z")
     run.pod(56, "web-0", "node", "DELETED")
     run.pod(60, "web-0", to, "ADDED")
@@ -184,6 +214,11 @@ def a_hole(run: Written) -> None:
 
 def evicted_in_part(run: Written) -> None:
     run.pod(60, "web-0", "node", deletionTimestamp="2026-01-01T00:00:00Z")
+
+
+def faults_most_of_the_time(run: Written) -> None:
+    for began in range(0, 100, 10):
+        run.fault(began, began + 7, "failing writes", "first")
 
 
 def bound_late(run: Written) -> None:
@@ -242,6 +277,29 @@ def hung_up(run: Written) -> None:
     run.call(50, 4.95, status=0)
 
 
+def bound_without_a_call(run: Written) -> None:
+    run.binding(10)
+
+
+def bound_after_the_answer(run: Written) -> None:
+    run.binding(25)
+
+
+def bound_after_the_caller_hung_up(run: Written) -> None:
+    run.call(30, 1, "bind", status=0, node="node")
+    run.binding(36)
+
+
+def bound_for_an_older_call(run: Written) -> None:
+    run.call(30, 20, "bind", node="node")
+    run.call(35, 15, "bind", node="other")
+    run.binding(40)
+
+
+def bound_to_another_node(run: Written) -> None:
+    run.binding(20, "other")
+
+
 def waits(run: Written) -> None:
     run.calm(pods=[pod("alone", group="")], nodes=[node("node")])
 
@@ -297,8 +355,65 @@ def many_lists_of_a_namespace(run: Written) -> None:
         run.request(50 + number, verb="list", name="")
 
 
+def a_wrong_entry(run: Written) -> None:
+    run.books(wrong=["default/web: held: {} is noted, {'web-1'} counted"])
+
+
+def no_answer(run: Written) -> None:
+    run.books(wrong=None)
+
+
+def an_event_was_lost(run: Written) -> None:
+    run.books(cache={"differs": True, "ofPods": {"missed": 1}})
+
+
+def bound_for_the_extender_alone(run: Written) -> None:
+    run.books(members=[{"name": name, "uid": name, "state": "Bound"} for name in ("web-0", "web-1")])
+
+
+def bound_for_the_api_alone(run: Written) -> None:
+    run.books(members=[{"name": name, "uid": name, "state": "Queued"} for name in ("web-0", "web-1")])
+
+
+def a_member_that_is_gone(run: Written) -> None:
+    members = [
+        {"name": "web-0", "uid": "web-0", "state": "Bound"},
+        {"name": "web-1", "uid": "web-1", "state": "Queued"},
+    ]
+    run.books(members=[*members, {"name": "web-2", "uid": "web-2", "state": "Queued"}])
+
+
+def a_pod_that_is_no_member(run: Written) -> None:
+    run.books(members=[{"name": "web-0", "uid": "web-0", "state": "Bound"}])
+
+
+def a_slot_of_no_member(run: Written) -> None:
+    run.books(slots=[{"node": "node", "pod": "default/web-7"}])
+
+
+def a_slot_of_the_standby(run: Written) -> None:
+    run.books(leads=False, slots=[{"node": "node", "pod": "default/web-1"}])
+
+
+def a_call_that_is_held(run: Written) -> None:
+    run.books(held=1)
+
+
+BINDING = "no Binding after its call: the extender of first wrote a Binding of default/web-0"
+BOOKS = "the books are right: the extender of first: "
 PLANTED = [
+    (a_wrong_entry, f"{BOOKS}default/web: held: {{}} is noted"),
+    (no_answer, f"{BOOKS}did not say what is in its books"),
+    (an_event_was_lost, f"{BOOKS}its cache is not as the API is: nodes {{}}, pods {{'missed': 1}}"),
+    (bound_for_the_extender_alone, f"{BOOKS}default/web: web-1 is Bound, and its node is None"),
+    (bound_for_the_api_alone, f"{BOOKS}default/web: web-0 is Queued, and its node is node"),
+    (a_member_that_is_gone, f"{BOOKS}default/web: web-2 is a member, and is not there"),
+    (a_pod_that_is_no_member, f"{BOOKS}default/web: default/web-1 is there, and is no member"),
+    (a_slot_of_no_member, f"{BOOKS}default/web: a slot on node is for default/web-7, which is no member"),
+    (a_slot_of_the_standby, f"{BOOKS}default/web: has 1 slots, and another leads"),
+    (a_call_that_is_held, f"{BOOKS}default/web: 1 calls are held, 0 are ending"),
     (a_hole, "the record is whole: the follower of /api/v1/nodes broke: KeyError('items')"),
+    (faults_most_of_the_time, "enough was judged: gangs were judged in 1% of the time, and 40% is the least"),
     (bound_late, "no gang is a fraction: default/web: 2 of minMember 3 bound"),
     (evicted_in_part, "no gang is a fraction: default/web: 1 of minMember 2 bound (default/web-1) at the end"),
     (evicted_with_a_pause, "no gang is a fraction: default/web: 1 of minMember 2 bound (default/web-1) for 3.00 s"),
@@ -317,6 +432,11 @@ PLANTED = [
     (after_the_lease, "only the leader writes: the extender of first had create pods default/web-0, and second led"),
     (slow, "answers in time: first: filter of default/web-0 took 6.00 s"),
     (hung_up, "answers in time: first: filter of default/web-0 took 4.95 s"),
+    (bound_without_a_call, f"{BINDING} without a call"),
+    (bound_after_the_answer, f"{BINDING} 4.90 s after its call was answered"),
+    (bound_after_the_caller_hung_up, f"{BINDING} 5.00 s after its caller had hung up"),
+    (bound_for_an_older_call, f"{BINDING} 5.00 s after a newer call for another node"),
+    (bound_to_another_node, f"{BINDING} to other, for which there was no call"),
     (waits, "what fits does not wait: pod default/alone: 1 wait, 0 run of 1; there is room"),
     (victim, "every eviction is needed: important came, and web-9 went, though there was room"),
     (an_error, "no unexpected error: the extender of first: 1 more of gang_extender_unexpected_errors_total"),
@@ -350,25 +470,26 @@ def test_every_judge_has_a_planted_fault() -> None:
 @pytest.mark.parametrize(
     ("plant", "fault"),
     [
-        pytest.param(bound_late, {"began": 20.5, "ended": 21}, id="a fraction while a killed program comes back"),
+        pytest.param(bound_late, fault(20.5, 21), id="a fraction while a killed program comes back"),
+        pytest.param(bound_late, fault(20.5, 22, "freeze", "etcd"), id="a fraction while etcd stands still"),
         pytest.param(
-            cordoned, {"began": 29, "ended": 31}, id="a node that was cordoned while the extender heard nothing"
+            cordoned,
+            fault(29, 41, "line", "first extender's API"),
+            id="a node that was cordoned while the extender heard nothing",
         ),
         pytest.param(
             told_late,
-            {"began": 30, "ended": 46, "late": True},
+            fault(30, 46, "freeze", "kube-apiserver-second"),
             id="a node that a frozen API server tells of afterwards",
         ),
-        pytest.param(after_the_lease, {"began": 45, "ended": 59, "late": True}, id="a write that lay on the line"),
-        pytest.param(slow, {"began": 49, "ended": 50}, id="an answer while a program was frozen"),
-        pytest.param(an_error, {"began": 97, "ended": 100, "name": "little memory"}, id="an error for want of memory"),
+        pytest.param(after_the_lease, fault(45, 59, "line", "first extender's API"), id="a write that lay on the line"),
+        pytest.param(bound_after_the_answer, fault(20, 24, "freeze"), id="a Binding of an extender that was frozen"),
+        pytest.param(slow, fault(49, 50, "freeze"), id="an answer while a program was frozen"),
+        pytest.param(slow, fault(51, 57, "line", "first verbs"), id="an answer on a line that was late"),
+        pytest.param(an_error, fault(97, 100, "little memory", "first"), id="an error for want of memory"),
+        pytest.param(a_traceback_later, fault(97, 100, "little memory", "first"), id="a traceback for want of memory"),
         pytest.param(
-            a_traceback_later, {"began": 97, "ended": 100, "name": "little memory"}, id="a traceback for want of memory"
-        ),
-        pytest.param(
-            a_start_that_failed,
-            {"began": 70, "ended": 75, "window": 5, "name": "little memory"},
-            id="a start that failed for want of memory",
+            a_start_that_failed, fault(70, 75, "little memory", "first"), id="a start that failed for want of memory"
         ),
     ],
 )
@@ -381,17 +502,49 @@ def test_a_fault_excuses_what_follows_from_it(run: Written, plant: Callable[[Wri
 @pytest.mark.parametrize(
     ("plant", "fault"),
     [
-        pytest.param(bound_late, {"began": 50, "ended": 51}, id="a fraction before any fault"),
-        pytest.param(bound_late, {"began": 10, "ended": 11, "window": 5}, id="a fraction after the window of a fault"),
-        pytest.param(told_late, {"began": 30, "ended": 46}, id="a node that came while an extender was killed"),
-        pytest.param(after_the_lease, {"began": 45, "ended": 59}, id="a write of an extender that was killed"),
-        pytest.param(a_traceback_later, {"began": 97, "ended": 100}, id="a traceback of an extender that was killed"),
+        pytest.param(bound_late, fault(50, 51), id="a fraction before any fault"),
+        pytest.param(bound_late, fault(10, 18, "freeze"), id="a fraction after a fault"),
+        pytest.param(bound_late, fault(25, 29, "freeze"), id="a fraction that was one before a fault"),
         pytest.param(
-            a_start_that_failed,
-            {"began": 20, "ended": 25, "window": 5, "name": "little memory"},
-            id="a start that failed after memory was back",
+            bound_late, fault(20.5, 21, target="second extender"), id="a fraction while the standby is killed"
         ),
-        pytest.param(an_error, {"began": 99, "ended": 100}, id="an error of an extender that was killed"),
+        pytest.param(
+            bound_late, fault(20.5, 21, "line", "second kube-scheduler's API"), id="a fraction, the standby's line cut"
+        ),
+        pytest.param(bound_late, fault(19, 30, "clock", "first"), id="a fraction while a clock is moved"),
+        pytest.param(
+            bound_late,
+            fault(19, 30, "few descriptors", "first", done=False),
+            id="a fraction, and nothing could be done",
+        ),
+        pytest.param(told_late, fault(30, 46), id="a node that came while an extender was killed"),
+        pytest.param(
+            cordoned, fault(29, 41, "line", "second extender's API"), id="a cordon that the standby did not hear of"
+        ),
+        pytest.param(after_the_lease, fault(45, 59), id="a write of an extender that was killed"),
+        pytest.param(
+            after_the_lease, fault(45, 59, "line", "first verbs"), id="a write, and the line of verbs was held"
+        ),
+        pytest.param(
+            after_the_lease, fault(45, 59, "line", "second extender's API"), id="a write, and another's line was held"
+        ),
+        pytest.param(slow, fault(49, 56, "line", "second verbs"), id="a late answer on a line that nobody touched"),
+        pytest.param(slow, fault(49, 56, "line", "first extender's API"), id="a late answer, and the API was late"),
+        pytest.param(
+            bound_after_the_answer, fault(19, 26, "line", "first verbs"), id="a Binding, the verbs' line held"
+        ),
+        pytest.param(hung_up, fault(40, 45, "freeze"), id="a hang-up after a fault"),
+        pytest.param(a_traceback_later, fault(97, 100), id="a traceback of an extender that was killed"),
+        pytest.param(
+            a_traceback_later, fault(97, 100, "little memory", "second"), id="a traceback while the other lacked memory"
+        ),
+        pytest.param(
+            a_start_that_failed, fault(5, 10, "little memory", "first"), id="a start that failed after memory was back"
+        ),
+        pytest.param(an_error, fault(99, 100), id="an error of an extender that was killed"),
+        pytest.param(
+            an_error, fault(99, 100, "little memory", "second"), id="an error while the other extender lacked memory"
+        ),
     ],
 )
 def test_a_fault_excuses_nothing_else(run: Written, plant: Callable[[Written], None], fault: Json) -> None:
@@ -400,10 +553,43 @@ def test_a_fault_excuses_nothing_else(run: Written, plant: Callable[[Written], N
     assert len(run.judged()) == 1
 
 
+def test_a_chain_of_faults_excuses_no_fraction_without_end(run: Written) -> None:
+    """Each of them overlaps the one before, or nearly; the extender is back within two seconds each time."""
+    run.wishes["default/web"]["min_member"] = 3
+    run.bound(90, "web-2")
+    for killed in range(20, 90, 5):
+        run.fault(killed + 0.5, killed + 0.5)
+        run.sample(killed + 2.5, process_start_time_seconds=START + killed + 1)
+    assert [said for said in run.judged() if "a fraction" in said] == [
+        "no gang is a fraction: default/web: 2 of minMember 3 bound (default/web-0, default/web-1) for 70.00 s, "
+        "longer than a commit takes (1.03 s)"
+    ]
+
+
+def test_a_fault_of_the_old_leader_does_not_count_once_another_leads(run: Written) -> None:
+    run.wishes["default/web"]["min_member"] = 3
+    run.bound(60, "web-2")
+    run.fault(20.5, 55, "freeze")
+    run.lease(27, "second")
+    assert len([said for said in run.judged() if "a fraction" in said]) == 1
+
+
+def test_the_shares_are_of_the_time_with_faults(run: Written) -> None:
+    run.fault(10, 20, "freeze")
+    run.fault(50, 60, "line", "second extender's API")
+    assert run.judged() == []
+    assert {what: round(share, 2) for what, share in Past(run.folder).shares.items()} == {
+        "gangs": 0.87,
+        "answers": 0.87,
+        "nodes": 0.85,
+        "writes": 0.87,
+    }
+
+
 def test_a_run_that_did_not_end_cannot_be_judged(run: Written) -> None:
     run.record.close()
     with pytest.raises(ValueError, match="is no fault run that ended"):
-        judge(run.folder)
+        judge(Past(run.folder))
 
 
 def test_a_line_that_was_cut_off_does_not_count(run: Written) -> None:

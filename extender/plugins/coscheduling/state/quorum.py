@@ -99,7 +99,15 @@ def needs(group: Group, spec: GroupSpec, having: AbstractSet[str], to_come: Coll
     counted = having - settled_members(group, spec) if spec.match_policy is MatchPolicy.ONLY_WAITING else having
     if group.whole_of and has_been_whole(group, spec):
         return minima_missed(group, _of_those_that_exist(group, spec, to_come), counted, to_come)
-    return minima_missed(group, spec, counted, [*to_come, *group.ended.values()] if group.ended else to_come)
+    ended = group.ended.values() if group.ended and _count_ended(group, spec) else ()
+    return minima_missed(group, spec, counted, [*to_come, *ended] if ended else to_come)
+
+
+def _count_ended(group: Group, spec: GroupSpec) -> bool:
+    """With only-waiting those that have ended count while fewer than minMember run, and for no later batch."""
+    if spec.match_policy is not MatchPolicy.ONLY_WAITING:
+        return True
+    return len(group.assigned | group.started) < spec.min_member
 
 
 def are_enough(spec: GroupSpec, having: int) -> bool:

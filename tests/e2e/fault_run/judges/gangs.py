@@ -1,4 +1,4 @@
-"""All or nothing, and what annotations promise, outside of the spans in which a fault excuses."""
+"""All or nothing, and what annotations promise, but for what a fault of the leader excuses."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def fractions(past: Past) -> list[str]:
         ended=past.outcome["ended"],
         excused=past.outcome["excused"],
         loose=[key for key, wish in known.items() if wish.policy == ONCE_SATISFIED],
-        excused_spans=past.spans(),
+        excused_fraction=past.excuses.of_a_fraction,
     )
 
 
@@ -60,7 +60,7 @@ def _evicted_at_once(changes: Sequence[Change]) -> list[Change]:
 
 def promises(past: Past) -> list[str]:
     excused, ended = frozenset(past.outcome["excused"]), past.outcome["ended"]
-    story = Story(past.history, past.outcome["labels"], excused, 5.0, ended, past.spans())
+    story = Story(past.history, past.outcome["labels"], excused, 5.0, ended, past.excuses.of_a_fraction)
     return broken_promises(story, _wishes(past))
 
 

@@ -20,6 +20,7 @@ COUNTERS = (
     "gang_extender_impossible_transitions_total",
 )
 LACK = ("little memory", "few descriptors")
+LACK_SECONDS = 30.0  # after it: what failed for it is tried again, and a program that ended starts anew
 MEMORY_SHARE, MEMORY_BYTES = 1.5, 64 * 2**20
 SETTLED_SECONDS = 60.0  # after its start an extender has read what there is
 DESCRIPTORS = 40
@@ -31,8 +32,9 @@ TRACEBACK = "Traceback (most recent call last)"
 
 
 def errors(past: Past) -> list[str]:
-    lack, found = _lack(past), []
+    found = []
     for replica, samples in _by_process(past):
+        lack = _lack(past, replica)
         for before, after in pairwise([{"at": samples[0]["at"]}, *samples]):
             for counter in COUNTERS:
                 more = after.get(counter, 0) - before.get(counter, 0)
@@ -42,8 +44,9 @@ def errors(past: Past) -> list[str]:
 
 
 def tracebacks(past: Past) -> list[str]:
-    lack, found = _lack(past), []
+    found = []
     for file in sorted(past.folder.glob("*/extender.log")):
+        lack = _lack(past, file.parent.name)
         lines = file.read_text(errors="replace").splitlines()
         times = _times(lines, past.outcome["ended"])
         for number, line in enumerate(lines):
@@ -69,8 +72,8 @@ def _times(lines: list[str], ended: float) -> list[tuple[float, float]]:
     return found
 
 
-def _lack(past: Past) -> Spans:
-    return [(fault["began"], fault["ended"] + fault["window"]) for fault in past.faults if fault["name"] in LACK]
+def _lack(past: Past, replica: str) -> Spans:
+    return past.excuses.lack(replica, LACK, LACK_SECONDS)
 
 
 def _moment(line: str, ended: float) -> float | None:

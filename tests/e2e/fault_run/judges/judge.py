@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from pathlib import Path
 
+from tests.e2e.fault_run.judges.bindings import late_bindings
+from tests.e2e.fault_run.judges.books import wrong_books
 from tests.e2e.fault_run.judges.calls import late_answers
 from tests.e2e.fault_run.judges.gangs import fractions, promises
 from tests.e2e.fault_run.judges.health import errors, frequent_lists, growth, tracebacks
@@ -19,26 +20,44 @@ def holes(past: Past) -> list[str]:
     return [line["why"] for line in lines(past.folder, "holes")]
 
 
+LEAST_SHARE = {"gangs": 0.4, "answers": 0.4}
+
+
+def enough(past: Past) -> list[str]:
+    """A run of which too little was judged says nothing."""
+    return [
+        f"{what} were judged in {past.shares[what]:.0%} of the time, and {least:.0%} is the least"
+        for what, least in LEAST_SHARE.items()
+        if past.shares[what] < least
+    ]
+
+
+def told_shares(past: Past) -> str:
+    return "judged: " + ", ".join(f"{what} {share:.0%} of the time" for what, share in past.shares.items())
+
+
 Judge = Callable[[Past], list[str]]
 
 JUDGES: Mapping[str, Judge] = {
     "the record is whole": holes,
+    "enough was judged": enough,
     "no gang is a fraction": fractions,
     "what annotations promise": promises,
     "no node over its room": overcommitted,
     "bound only to a node that is fit": unfit_nodes,
     "only the leader writes": writes_without_the_lease,
     "answers in time": late_answers,
+    "no Binding after its call": late_bindings,
     "what fits does not wait": waiting_although_they_fit,
     "every eviction is needed": needless_victims,
     "no unexpected error": errors,
     "no traceback": tracebacks,
     "memory and descriptors do not grow": growth,
     "lists are rare": frequent_lists,
+    "the books are right": wrong_books,
 }
 
 
-def judge(folder: Path) -> list[str]:
+def judge(past: Past) -> list[str]:
     """A sentence each. Raises ValueError where the folder holds no run that got to its end."""
-    past = Past(folder)
     return [f"{name}: {said}" for name, judged in JUDGES.items() for said in judged(past)]

@@ -1,8 +1,8 @@
 """What each node was at the moment of each binding: room enough, there, not cordoned, without a taint that the pod does not tolerate.
 
 A binding is decided a moment before it is written, by a mirror that lags, and what a node is may come to the record after the
-binding: of all that the node was from LAG_SECONDS before to LAG_SECONDS after, and while a fault is at work from its beginning on
-(to its end, if what was sent before arrives after it), the best counts.
+binding: of all that the node was from LAG_SECONDS before to LAG_SECONDS after, and while a fault keeps news from the leader from its
+beginning on (to its end, if it keeps them from the record), the best counts.
 """
 
 from __future__ import annotations
@@ -28,14 +28,12 @@ class Nodes:
             name = node["metadata"]["name"]
             self._moments[name].append(at)
             self._versions[name].append(None if kind == "DELETED" else node)
-        self._spans, self._late = past.spans(), past.spans(late=True)
+        self._excuses = past.excuses
 
     def at(self, name: str, moment: float) -> list[Json]:
         """All that it was from a while before to a while after."""
-        since = min(
-            [moment - LAG_SECONDS, *(start for start, end in self._spans if start <= moment <= end + LAG_SECONDS)]
-        )
-        until = max([moment + LAG_SECONDS, *(end for start, end in self._late if start <= moment <= end)])
+        since = self._excuses.blind_since(moment) - LAG_SECONDS
+        until = self._excuses.recorded_until("nodes", moment) + LAG_SECONDS
         first = max(0, bisect_right(self._moments[name], since) - 1)
         last = bisect_left(self._moments[name], until)
         return [each for each in self._versions[name][first:last] if each is not None]

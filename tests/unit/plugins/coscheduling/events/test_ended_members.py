@@ -427,3 +427,26 @@ def test_a_gang_that_stays_short_is_asked_about_once_in_a_while(job: Job) -> Non
     for _ in range(10):
         job.run()
     assert job.asked == asked
+
+
+@pytest.mark.parametrize("owner", [pytest.param("", id="bare pods"), pytest.param("job", id="pods of one controller")])
+@RESTART
+def test_one_that_has_ended_counts_for_no_later_batch(owner: str, restarts: bool, world: Make) -> None:
+    """With only-waiting a batch is a gang of its own. A fault run of seed 7 saw one pod start by itself for it."""
+    made = Job(world, minimum=2, match_policy="only-waiting")
+    for batch in ("ab", "cd"):
+        made.create(*batch, owner=owner)
+    made.succeeds("a")
+    if restarts:
+        made.extender_restarts()
+    made.create("e", owner=owner)
+    assert made.running == {"b", "c", "d"}
+
+
+def test_one_that_has_ended_counts_for_what_is_left_of_its_batch(world: Make) -> None:
+    made = Job(world, minimum=3, match_policy="only-waiting")
+    made.create("a", "b", "c")
+    made.succeeds("a")
+    made.loses("c")
+    made.create("d")
+    assert made.running == {"b", "d"}
