@@ -6,7 +6,7 @@ import argparse
 import json
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -17,9 +17,12 @@ from extender.cli.terminal import Colour, Terminal
 
 if TYPE_CHECKING:
     from extender.client.connection import Connection
+    from extender.client.errors import ApiError
     from extender.client.kubeconfig import KubeconfigFiles
     from extender.config.findings import Finding
+    from extender.config.types import NamespacedName
     from extender.doctor.configuration import ExtenderFile
+    from extender.doctor.installed import Installed
 
 
 FIX, FOLDED = 2, 4
@@ -51,7 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--lease",
         default=LEASE,
         metavar="NAMESPACE/NAME",
-        help="of the leader that `kubectl gang doctor` examines (%(default)s)",
+        help="of the kube-scheduler with the extender: its namespace has the ConfigMap that counts without --config (%(default)s)",
     )
     parser.add_argument("--ops-port", type=int, default=OPS_PORT, metavar="PORT", help="of its extender (%(default)s)")
     parser.add_argument(
@@ -72,20 +75,32 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _examine(args: argparse.Namespace) -> Iterator[Finding]:
-    from extender.doctor import configuration
-
     files = _cluster(args)
-    examined = configuration.examine(args.kube_scheduler_config, args.config)
-    yield from examined.findings
-    if files is not None:
-        api = kubeconfig_flags.connect(files, args.context)
-        try:
-            yield from _of_cluster(args, api, str(files), examined.ours)
-        finally:
-            api.close()
-    if args.server is not None:
-        from extender.doctor import running
+    if files is None:
+        yield from _of_files(args, None)
+        return
+    api = kubeconfig_flags.connect(files, args.context)
+    try:
+        yield from _of_files(args, _Cluster(args, api, str(files)))
+    finally:
+        api.close()
 
+
+def _of_files(args: argparse.Namespace, cluster: _Cluster | None) -> Iterator[Finding]:
+    """And of what runs with them. Without a file of the extender, that of the cluster's installation."""
+    from extender.doctor import configuration, running
+    from extender.doctor.installed import Installed
+
+    theirs, ours = map(configuration.of_file, (args.kube_scheduler_config, args.config))
+    installed = Installed()
+    if ours is None and cluster is not None:
+        installed = cluster.installed()
+    examined = configuration.examine_documents(theirs or installed.kube_scheduler, ours or installed.extender)
+    yield from examined.findings
+    if cluster is not None:
+        refused = "its file is refused" if (ours or installed.extender) is not None else ""
+        yield from cluster.examine(examined.ours, refused or installed.why)
+    if args.server is not None:
         address = AtAddress(base_url(args.server))
         yield from running.examine(address.where, examined.ours, partial(address.ask, "GET"))
 
@@ -102,31 +117,73 @@ def _cluster(args: argparse.Namespace) -> KubeconfigFiles | None:
     return files
 
 
-def _of_cluster(args: argparse.Namespace, api: Connection, where: str, ours: ExtenderFile | None) -> Iterator[Finding]:
+class _Cluster:
     """where: its kubeconfig. `kubectl gang` examines the extender that leads as well."""
-    from extender.client.errors import ApiError
-    from extender.config.types import ExtenderConfiguration
-    from extender.doctor import cluster
 
-    configuration = ours.read if ours is not None else None
-    try:
-        yield from cluster.examine(api, configuration or ExtenderConfiguration(), where, args.user)
-    except ApiError as error:
-        yield cluster.unreachable(where, error)
-    if args.finds_leader and args.server is None:
-        yield from _of_leader(args, api, where, ours)
+    def __init__(self, args: argparse.Namespace, api: Connection, where: str) -> None:
+        self._args, self._api, self._where = args, api, where
+        self._unreachable: ApiError | None = None
+
+    def installed(self) -> Installed:
+        """The ConfigMap's; where there is none to read, what an extender that can be asked runs with."""
+        from extender.client.errors import ApiError
+        from extender.doctor import installed
+
+        try:
+            found = installed.find(self._api, _reference(self._args.lease).namespace)
+            if found.extender is None and (extender := self._extender()) is not None:
+                return replace(found, extender=installed.of_page(extender.where, partial(extender.ask, "GET")))
+        except NoAnswerError:
+            return found
+        except ApiError as error:
+            self._unreachable = error
+            return installed.Installed(why=str(error))
+        return found
+
+    def _extender(self) -> AtAddress | Leader | None:
+        """Raises NoAnswerError."""
+        args = self._args
+        if args.server is not None:
+            return AtAddress(base_url(args.server))
+        return Leader.find(self._api, args.lease, args.ops_port) if args.finds_leader else None
+
+    def examine(self, ours: ExtenderFile | None, why: str) -> Iterator[Finding]:
+        """ours: what its extender is to run with; None where that is not known, and why."""
+        from extender.client.errors import ApiError
+        from extender.doctor import cluster
+
+        args, configuration = self._args, ours.read if ours is not None else None
+        lease = _reference(args.lease) if configuration is None or args.lease != LEASE else None
+        try:
+            if self._unreachable is not None:
+                raise self._unreachable
+            yield from cluster.examine(self._api, configuration, self._where, args.user, lease=lease, why=why)
+        except ApiError as error:
+            yield cluster.unreachable(self._where, error)
+        if args.finds_leader and args.server is None:
+            yield from self._of_leader(ours)
+
+    def _of_leader(self, ours: ExtenderFile | None) -> Iterator[Finding]:
+        from extender.config.findings import Finding, Severity
+        from extender.doctor import running
+
+        args = self._args
+        try:
+            leader = Leader.find(self._api, args.lease, args.ops_port)
+            yield from running.examine(leader.where, ours, partial(leader.ask, "GET"))
+        except NoAnswerError as error:
+            fix = "see that one leads, or name an extender by --server URL"
+            yield Finding(Severity.ERROR, "NoAnswer", self._where, 0, args.lease, str(error), fix)
 
 
-def _of_leader(args: argparse.Namespace, api: Connection, where: str, ours: ExtenderFile | None) -> Iterator[Finding]:
-    from extender.config.findings import Finding, Severity
-    from extender.doctor import running
+def _reference(lease: str) -> NamespacedName:
+    """Of `--lease`. Raises UsageError."""
+    from extender.config.types import NamespacedName
 
-    try:
-        leader = Leader.find(api, args.lease, args.ops_port)
-        yield from running.examine(leader.where, ours, partial(leader.ask, "GET"))
-    except NoAnswerError as error:
-        fix = "see that one leads, or name an extender by --server URL"
-        yield Finding(Severity.ERROR, "NoAnswer", where, 0, args.lease, str(error), fix)
+    namespace, _, name = lease.partition("/")
+    if not (namespace and name):
+        raise UsageError(f"--lease {lease}: wanted NAMESPACE/NAME")
+    return NamespacedName(namespace, name)
 
 
 def _as_json(finding: Finding) -> dict[str, Any]:

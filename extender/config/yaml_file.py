@@ -87,9 +87,17 @@ def _one_line(text: str) -> str:
 
 def read_document(path: Path | str) -> Document:
     """Raises ConfigurationError with file and line for what is no YAML, or OSError."""
-    document = Document(str(path))
     try:
         text = Path(path).read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise ConfigurationError([LocatedMistake(str(path), 0, "", str(error))]) from error
+    return parse_document(text, str(path))
+
+
+def parse_document(text: str, file: str) -> Document:
+    """file: where the text is from. Raises ConfigurationError with file and line for what is no YAML."""
+    document = Document(file)
+    try:
         check_depth(text, StrictLoader)
         loader = StrictLoader(text)
         try:
@@ -101,9 +109,9 @@ def read_document(path: Path | str) -> Document:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line = mark.line + 1 if mark else 1
-        raise ConfigurationError([LocatedMistake(str(path), line, "", error.problem or str(error))]) from error
-    except (yaml.YAMLError, UnicodeDecodeError, RecursionError, ValueError) as error:
-        raise ConfigurationError([LocatedMistake(str(path), 0, "", str(error))]) from error
+        raise ConfigurationError([LocatedMistake(file, line, "", error.problem or str(error))]) from error
+    except (yaml.YAMLError, RecursionError, ValueError) as error:
+        raise ConfigurationError([LocatedMistake(file, 0, "", str(error))]) from error
     return document
 
 

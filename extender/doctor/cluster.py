@@ -22,18 +22,39 @@ ERROR, WARNING, INFO = Severity
 
 
 def examine(
-    api: API, configuration: ExtenderConfiguration, source: str, user: str, now: datetime | None = None
+    api: API,
+    configuration: ExtenderConfiguration | None,
+    source: str,
+    user: str,
+    now: datetime | None = None,
+    *,
+    lease: NamespacedName | None = None,
+    why: str = "",
 ) -> Iterator[Finding]:
-    """source: how the cluster was reached, the `file` of the findings. user: whose rights are asked; empty: our own. now: the time to
-    hold the Lease against. What the API server refuses to us is a finding too; a server that does not answer is an ApiError."""
-    ask = Questions(api, configuration, source, user)
+    """configuration: None where it is not known, for the reason `why`. source: how the cluster was reached, the `file` of the findings.
+    user: whose rights are asked; empty: our own. now: the time to hold the Lease against. lease: the one to look at in place of the
+    configuration's. What the API server refuses to us is a finding too; a server that does not answer is an ApiError."""
+    known = configuration or ExtenderConfiguration()
+    ask = Questions(api, known, source, user, "" if configuration is not None else why or "no file was given")
+    if ask.unknown:
+        yield _not_known(ask)
     yield from _served(ask)
-    for right in rights(configuration):
+    for right in rights(known):
         yield from _right(ask, right)
-    if configuration.leader_lease is not None:
-        yield from _lease(ask, configuration.leader_lease, now or datetime.now(UTC))
-    yield from admission.examine(ask)
+    if (watched := lease or known.leader_lease) is not None:
+        yield from _lease(ask, watched, now or datetime.now(UTC))
+    if not ask.unknown:
+        yield from admission.examine(ask)
     yield from pods.examine(ask)
+
+
+def _not_known(ask: Questions) -> Finding:
+    message = (
+        "the extender's configuration is not known: not examined are the schedulers that members name, keys of groups that nothing reads, "
+        f"admission policies, and rights that only some settings want: {ask.unknown}"
+    )
+    fix = "name the file that it runs with by --config FILE"
+    return ask.finding(INFO, "NotExamined", "", message, fix)
 
 
 def _served(ask: Questions) -> Iterator[Finding]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Generic, TypeVar
 from urllib.parse import urlsplit
@@ -54,11 +55,24 @@ class Examined:
     ours: ExtenderFile | None
 
 
+ReadDocument = Callable[[], Document]
+"""Raises ConfigurationError for what is no YAML, OSError for a file that cannot be read."""
+
+
 def examine(kube_scheduler_file: Path | str | None, extender_file: Path | str | None) -> Examined:
     """The two files, or the one that is given. Raises OSError for a file that cannot be read."""
+    return examine_documents(of_file(kube_scheduler_file), of_file(extender_file))
+
+
+def of_file(file: Path | str | None) -> ReadDocument | None:
+    return partial(read_document, file) if file is not None else None
+
+
+def examine_documents(kube_scheduler_document: ReadDocument | None, extender_document: ReadDocument | None) -> Examined:
+    """The same, wherever the two are from. Raises OSError."""
     findings: list[Finding] = []
-    kube_scheduler = _load(kube_scheduler_file, read_kube_scheduler_configuration, findings)
-    ours = _load(extender_file, read_extender_configuration, findings)
+    kube_scheduler = _load(kube_scheduler_document, read_kube_scheduler_configuration, findings)
+    ours = _load(extender_document, read_extender_configuration, findings)
     if kube_scheduler is not None:
         findings += of_kube_scheduler(kube_scheduler)
     if kube_scheduler is not None and ours is not None:
@@ -66,12 +80,14 @@ def examine(kube_scheduler_file: Path | str | None, extender_file: Path | str | 
     return Examined(tuple(findings), ours)
 
 
-def _load(file: Path | str | None, read: Callable[[Document], T], findings: list[Finding]) -> ConfigFile[T] | None:
+def _load(
+    read_one: ReadDocument | None, read: Callable[[Document], T], findings: list[Finding]
+) -> ConfigFile[T] | None:
     """What is wrong with the file by itself is added to the findings."""
-    if file is None:
+    if read_one is None:
         return None
     try:
-        document = read_document(file)
+        document = read_one()
         return ConfigFile(document, read(document))
     except ConfigurationError as error:
         fix = "the process does not start with this file: mend the field"

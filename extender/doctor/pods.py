@@ -47,7 +47,9 @@ def examine(ask: Questions) -> Iterator[Finding]:
     groups, managers = _pod_groups(ask)
     seen = _Seen()
     _, forbidden = ask.read("pods", partial(_look_through, ask, groups, seen))
-    yield from forbidden or (*_mixed(ask, seen), *_unread(ask, seen))
+    yield from forbidden
+    if not forbidden and not ask.unknown:
+        yield from (*_mixed(ask, seen), *_unread(ask, seen))
     yield from _controllers(ask, managers, seen.controllers)
 
 

@@ -16,12 +16,14 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Questions:
-    """source: how the cluster was reached, the `file` of the findings. user: whose rights are examined; empty: our own."""
+    """configuration: the defaults where it is not known, for the reason `unknown`. source: how the cluster was reached, the `file` of the
+    findings. user: whose rights are examined; empty: our own."""
 
     api: API
     configuration: ExtenderConfiguration
     source: str
     user: str
+    unknown: str = ""
 
     def finding(self, severity: Severity, code: str, field: str, message: str, fix: str) -> Finding:
         return Finding(severity, code, self.source, 0, field, message, fix)

@@ -199,6 +199,49 @@ def test_mistakes_in_a_cluster(cluster: Cluster, plane: ControlPlane) -> None:
     assert {"pods/binding", "nodes", "podgroups.scheduling.x-k8s.io/status"} <= missing
 
 
+def test_a_cluster_is_examined_without_its_files(cluster: Cluster, plane: ControlPlane, tmp_path: Path) -> None:
+    """Those of its ConfigMap count; without one what is not known is said, and nothing of it is guessed."""
+    cluster.judged = True  # nothing schedules here
+    cluster.pod_group("train", min_member=2)
+    cluster.pod("train-0", group="train")
+    cluster.pod("train-1", group="train", scheduler_name="gang-schduler")
+    cluster.pod("stray", labels={"job-name": "train"})
+    online = ["--kubeconfig", str(plane.kubeconfig()), "--lease", "kube-system/no-such-lease"]
+
+    def told() -> dict[str, Finding]:
+        return {each["code"]: each for each in doctor(*online)}
+
+    plane.kubectl("delete", "configmap", "-n", "kube-system", "-l", "app.kubernetes.io/part-of=gang-extender")
+    unknown = told()
+    assert "kube-system has no ConfigMap" in unknown["NotExamined"]["message"]
+    assert not unknown.keys() & {"ForeignScheduler", "KeyNotRead"}
+    assert unknown["NoLease"]["field"] == "leases kube-system/no-such-lease"
+
+    theirs = tmp_path / "kube-scheduler.yaml"
+    theirs.write_text(
+        (MANIFESTS / "sidecar/kube-scheduler.yaml").read_text().replace("ignorable: false", "ignorable: true")
+    )
+    files = [f"--from-file={theirs}", f"--from-file={SHIPPED_CONFIG}"]
+    plane.kubectl("create", "configmap", "gang-scheduler-config-e2e", "-n", "kube-system", *files)
+    try:
+        plane.kubectl(
+            "label",
+            "configmap",
+            "gang-scheduler-config-e2e",
+            "-n",
+            "kube-system",
+            "app.kubernetes.io/part-of=gang-extender",
+        )
+        known = told()
+    finally:
+        plane.kubectl("delete", "configmap", "gang-scheduler-config-e2e", "-n", "kube-system")
+    assert "1 of gang-schduler; served here: gang-scheduler" in known["ForeignScheduler"]["message"]
+    assert known["KeyNotRead"]["field"] == "job-name"
+    assert known["Ignorable"]["file"] == "configmap/kube-system/gang-scheduler-config-e2e/kube-scheduler.yaml"
+    assert "NoLease" in known
+    assert "NotExamined" not in known
+
+
 def test_the_log_tells_the_configuration_the_leader_and_each_decision_once(cluster: Cluster, tmp_path: Path) -> None:
     with Pair.of(cluster.plane, tmp_path, as_shipped=True).running() as pair:
         cluster.node("node-1", cpu="4")

@@ -377,6 +377,22 @@ def test_the_doctor_examines_the_extender_that_leads(
     ]
 
 
+def test_the_doctor_takes_the_configuration_of_the_extender_that_leads(
+    leader: Leading, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """There is neither --config nor a ConfigMap."""
+
+    def not_known() -> list[str]:
+        assert kubectl_gang(["doctor", "--kubeconfig", str(leader.kubeconfig), "-o", "json"]) == 1
+        found = json.loads(capsys.readouterr().out)
+        return [each["message"] for each in found if each["code"] == "NotExamined" and not each["field"]]
+
+    assert not_known() == []
+    leader.api.objects[LEASE] = leaders.lease("")
+    (message,) = not_known()
+    assert "kube-system has no ConfigMap" in message
+
+
 GANG = {
     "namespace": "team-a",
     "name": "train",
