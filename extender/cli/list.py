@@ -33,9 +33,9 @@ def run(args: argparse.Namespace) -> int:
             output.dump(_read(extender, namespace), args.output)
         elif args.watch:
             for body, changed in output.changes(lambda: _read(extender, namespace)):
-                output.show(_lines(body, args.output, changed))
+                output.show(_lines(body, args.output, changed, namespace))
         else:
-            output.show(_lines(_read(extender, namespace), args.output, None))
+            output.show(_lines(_read(extender, namespace), args.output, None, namespace))
     return 0
 
 
@@ -54,7 +54,7 @@ def of_namespace(body: bytes, namespace: str) -> bytes:
         raise NoAnswerError(f"what answers is no list of groups: {error!r}") from error
 
 
-def _lines(body: bytes, form: str, changed: set[int] | None) -> Iterator[str]:
+def _lines(body: bytes, form: str, changed: set[int] | None, namespace: str | None) -> Iterator[str]:
     """changed: which of them to show, below what was shown; None: all."""
     from extender.api import codec
     from extender.cli import explain_text, terminal
@@ -66,5 +66,5 @@ def _lines(body: bytes, form: str, changed: set[int] | None) -> Iterator[str]:
     if form == "name":
         yield from (gang.key for gang in gangs)
         return
-    lines = explain_text.listing(gangs, datetime.now(UTC), terminal.of(), wide=form == "wide")
+    lines = explain_text.listing(gangs, datetime.now(UTC), terminal.of(), wide=form == "wide", namespace=namespace)
     yield from lines if changed is None else list(lines)[1:]
