@@ -9,8 +9,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from extender.cli import kubeconfig_flags, output, terminal
-from extender.cli.asking import LEASE, OPS_PORT, AtAddress, Leader, NoAnswerError, base_url
-from extender.cli.errors import UsageError
+from extender.cli.asking import LEASE, OPS_PORT, Leader
+from extender.cli.at_address import AtAddress, base_url
+from extender.cli.errors import NoAnswerError, UsageError
 from extender.cli.terminal import Colour, Terminal
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 from extender.cli import asking, namespaces, output
-from extender.cli.errors import UsageError
+from extender.cli.errors import NoAnswerError, UsageError
 
 if TYPE_CHECKING:
     from extender.client.connection import Connection
@@ -151,7 +151,7 @@ def _listed(cluster: Connection) -> Classes:
     except ForbiddenError:
         return {}
     except ApiError as error:
-        raise asking.NoAnswerError(f"the PriorityClasses cannot be read: {error}") from error
+        raise NoAnswerError(f"the PriorityClasses cannot be read: {error}") from error
 
 
 def of_flags(args: argparse.Namespace, classes: Classes) -> Raw:
