@@ -72,7 +72,7 @@ def _parse(text: str) -> Quantity:
     match = _SYNTAX.fullmatch(text) if len(text) <= MAX_TEXT else None
     if match is None or not (match[2] or match[3]):
         raise QuantityError(
-            f"quantity {text[:MAX_TEXT]!r} does not match '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
+            f"quantity {text[:MAX_TEXT]!r}: wanted a number, with a suffix of Kubernetes or without: 4, 0.5, 500m, 16Gi"
         )
     sign, whole, fraction, exponent, suffix = match.groups()
     fraction = fraction or ""

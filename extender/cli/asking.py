@@ -7,32 +7,25 @@ The pages answer loopback only. The leader's are reached by a port-forward throu
 from __future__ import annotations
 
 import argparse
+import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
 from extender.cli import kubeconfig_flags
-from extender.cli.errors import UsageError
+from extender.cli.at_address import JSON, SECONDS, SERVER, VARIABLE, AtAddress
+from extender.cli.errors import NoAnswerError, NotThereError, UsageError
 
 if TYPE_CHECKING:
     from extender.api import corev1
     from extender.client.connection import Connection
 
-SERVER = "http://127.0.0.1:8889"
 LEASE = "kube-system/gang-scheduler"
 OPS_PORT = 8889
-SECONDS = 30.0
-"""Of silence. A question that costs plans is answered within half of it."""
-JSON = "application/json"
 HOST = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
-
-
-class NoAnswerError(OSError):
-    """There is no answer to show: nothing listens, another program does, or what is asked about is not there."""
 
 
 class Extender(Protocol):
@@ -49,13 +42,14 @@ class Extender(Protocol):
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--server",
+        default=os.environ.get(VARIABLE) or None,
         metavar="URL",
-        help=f"the ops listener of a running extender, such as {SERVER}, in place of the leader's",
+        help=f"the ops listener of a running extender, such as {SERVER}, in place of the leader's, or its pages beyond it (${VARIABLE})",
     )
     parser.add_argument(
         "--token-file",
         metavar="FILE",
-        help="for --server https://...: the bearer token, where pages are shown by rights",
+        help="for --server https://...: the bearer token, in place of that of the kubeconfig's context",
     )
     parser.add_argument(
         "--certificate-authority", metavar="FILE", help="for --server https://...: what its certificate is signed by"
@@ -80,7 +74,7 @@ def asks_leader(args: argparse.Namespace) -> bool:
 def extender_of(args: argparse.Namespace) -> Iterator[Extender]:
     """Raises UsageError, NoAnswerError."""
     if not asks_leader(args):
-        yield _at_address(args)
+        yield AtAddress.of(args)
         return
     with cluster_of(args) as cluster:
         yield extender_in(args, cluster)
@@ -89,7 +83,7 @@ def extender_of(args: argparse.Namespace) -> Iterator[Extender]:
 def extender_in(args: argparse.Namespace, cluster: Connection | None) -> Extender:
     """By a connection that is there already. cluster: as `named_cluster` has it. Raises UsageError, NoAnswerError."""
     if cluster is None or not asks_leader(args):
-        return _at_address(args)
+        return AtAddress.of(args)
     return Leader.find(cluster, args.lease, args.ops_port)
 
 
@@ -116,41 +110,6 @@ def cluster_of(args: argparse.Namespace) -> Iterator[Connection]:
         yield connection
     finally:
         connection.close()
-
-
-def _at_address(args: argparse.Namespace) -> AtAddress:
-    """Raises UsageError, OSError for a file that cannot be read."""
-    where = base_url(args.server or SERVER)
-    flags = {"--token-file": args.token_file, "--certificate-authority": args.certificate_authority}
-    given = [flag for flag, value in flags.items() if value is not None]
-    if given and not where.startswith("https:"):
-        raise UsageError(f"{given[0]}: is for --server https://..., and not for {where}")
-    if args.certificate_authority is not None:
-        Path(args.certificate_authority).read_bytes()
-    token = Path(args.token_file).read_text().strip() if args.token_file is not None else ""
-    return AtAddress(where, token, args.certificate_authority)
-
-
-@dataclass(frozen=True, slots=True)
-class AtAddress:
-    """where: its URL. authority: a file; None: what the system trusts."""
-
-    where: str
-    token: str = field(default="", repr=False)
-    authority: str | None = None
-
-    def ask(self, method: str, path: str, body: bytes | None = None) -> tuple[int, bytes]:
-        import urllib3
-
-        headers = {"Content-Type": JSON} if body is not None else {}
-        if self.token:
-            headers["Authorization"] = f"Bearer {self.token}"
-        try:
-            with urllib3.PoolManager(retries=False, timeout=SECONDS, ca_certs=self.authority) as http:
-                answer = http.request(method, self.where + path, body=body, headers=headers, redirect=False)
-                return answer.status, answer.data
-        except urllib3.exceptions.HTTPError as error:
-            raise NoAnswerError(f"no extender answers at {self.where}: {_cause(error)}") from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,18 +191,6 @@ def _listens(pod: corev1.Pod, port: int) -> bool:
     return any(each.container_port == port for container in containers for each in container.ports)
 
 
-def base_url(server: str) -> str:
-    """Of `--server`. Raises UsageError for what is no URL."""
-    try:
-        parts = urlsplit(server)
-        usable = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
-    except ValueError:
-        usable = False
-    if not usable:
-        raise UsageError(f"--server {server}: wanted a URL such as {SERVER}")
-    return server.rstrip("/")
-
-
 def path_of(*parts: str) -> str:
     """Of a page: each part is one segment, whatever is in it."""
     return "".join(f"/{quote(part, safe='')}" for part in parts)
@@ -256,7 +203,7 @@ def answer(extender: Extender, path: str, *, missing: str = "", body: bytes | No
         return data
     told = data[:2000].decode(errors="replace").strip()
     if status == 404 and missing and b"no such" in data:
-        raise NoAnswerError(missing)
+        raise NotThereError(missing)
     if status == 404:
         raise NoAnswerError(f"{extender.where} does not show {path}: pages are on the ops port, and for loopback only")
     if status in (401, 403):
@@ -279,13 +226,3 @@ def _told_in(data: bytes) -> str:
         return str(found.get("Error") or found.get("message") or "")
     except (ValueError, AttributeError):
         return ""
-
-
-def _cause(error: Exception) -> str:
-    """The system's own word at the bottom of the chain, where there is one."""
-    cause: BaseException | None = error
-    while cause is not None:
-        if isinstance(cause, OSError) and cause.strerror:
-            return cause.strerror
-        cause = cause.__cause__ or cause.__context__
-    return str(error)

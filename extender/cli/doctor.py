@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import argparse
-import json
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from extender.cli import kubeconfig_flags, terminal
-from extender.cli.asking import LEASE, OPS_PORT, AtAddress, Leader, NoAnswerError, base_url
-from extender.cli.errors import UsageError
+from extender.cli import kubeconfig_flags, output, terminal
+from extender.cli.asking import LEASE, OPS_PORT, Leader
+from extender.cli.at_address import AtAddress, base_url
+from extender.cli.errors import NoAnswerError, UsageError
 from extender.cli.terminal import Colour, Terminal
 
 if TYPE_CHECKING:
@@ -67,8 +66,7 @@ def run(args: argparse.Namespace) -> int:
     """1 if something is wrong: an error or a warning. What is only good to know is no mistake."""
     findings = list(_examine(args))
     if args.output == "json":
-        json.dump([_as_json(each) for each in findings], sys.stdout, indent=1)
-        sys.stdout.write("\n")
+        output.as_json([_as_json(each) for each in findings])
     else:
         print("\n".join(_lines(findings, terminal.of())))
     return int(any(each.is_wrong for each in findings))

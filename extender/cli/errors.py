@@ -1,5 +1,13 @@
-"""What a command raises for wrong use; main turns it into exit code 2."""
+"""What a command raises for wrong use, which main turns into exit code 2, and where there is no answer to show."""
 
 
 class UsageError(Exception):
     """An unknown file, a flag that does not fit. The text names the place."""
+
+
+class NoAnswerError(OSError):
+    """There is no answer to show: nothing listens, another program does, or what is asked about is not there."""
+
+
+class NotThereError(NoAnswerError):
+    """The extender answers, and does not know what is asked about."""

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from extender.cli import terminal
+from extender.cli import output, terminal
 from extender.cli.errors import UsageError
 from extender.cli.progress import progress
 from extender.cli.table import natural, table
@@ -111,11 +111,10 @@ def _answer(entry: Any, path: str, registry: Any, args: argparse.Namespace) -> J
         return {"name": name, "error": str(error)}
 
 
-def _print(answers: list[Json], output: str) -> None:
-    if output == "json":
-        json.dump(answers, sys.stdout, indent=1)
-        sys.stdout.write("\n")
-    elif output == "yaml":
+def _print(answers: list[Json], form: str) -> None:
+    if form == "json":
+        output.as_json(answers)
+    elif form == "yaml":
         import yaml
 
         yaml.safe_dump(answers, sys.stdout, sort_keys=False)

@@ -9,8 +9,9 @@ import argparse
 from datetime import UTC, datetime
 from functools import partial
 
-from extender.cli import asking, namespaces, output
+from extender.cli import asking, namespaces, output, pod_group_status, terminal
 from extender.cli import list as gang_list
+from extender.cli.errors import NoAnswerError, NotThereError
 
 EXAMPLES = {
     "explain": "all gangs, those in line first",
@@ -32,6 +33,19 @@ def run(args: argparse.Namespace) -> int:
     if not args.group:
         return gang_list.run(args)
     group = namespaces.whole(args, args.group)
+    try:
+        _ask(args, group)
+    except NotThereError:
+        raise
+    except NoAnswerError as error:
+        if not pod_group_status.serves(args):
+            raise
+        found = pod_group_status.one(args, group, error)
+        output.show(pod_group_status.page(found, datetime.now(UTC), terminal.of()))
+    return 0
+
+
+def _ask(args: argparse.Namespace, group: str) -> None:
     missing = f"no group {group} is known; `{args.program} explain` lists those that are"
     with asking.extender_of(args) as extender:
         read = partial(asking.answer, extender, asking.path_of("gangs", *group.split("/")), missing=missing)
@@ -43,12 +57,11 @@ def run(args: argparse.Namespace) -> int:
             for number, (body, _) in enumerate(output.changes(read)):
                 output.show([""] if number else [])
                 _show(body)
-    return 0
 
 
 def _show(body: bytes) -> None:
     from extender.api import codec
-    from extender.cli import explain_text, terminal
+    from extender.cli import explain_text
     from extender.plugins.coscheduling.report.gang_status import GangStatus
 
     output.show(explain_text.page(codec.decode(body, GangStatus), datetime.now(UTC), terminal.of()))

@@ -30,11 +30,16 @@ NO_GANGS = "no gangs: no pod that the extender has seen names a group, and there
 
 
 def listing(
-    gangs: Sequence[GangSummary], now: datetime, terminal: Terminal = PLAIN, *, wide: bool = False
+    gangs: Sequence[GangSummary],
+    now: datetime,
+    terminal: Terminal = PLAIN,
+    *,
+    wide: bool = False,
+    namespace: str | None = None,
 ) -> Iterator[str]:
-    """wide: with what is missing, and the message."""
+    """wide: with what is missing, and the message. namespace: whose gangs these are; None: of all."""
     if not gangs:
-        yield NO_GANGS
+        yield NO_GANGS if namespace is None else printable(f"no gangs in namespace {namespace}")
         return
     rows = [
         (
@@ -158,7 +163,7 @@ def preemption_lines(view: PreemptionView) -> Iterator[tuple[str, Sequence[str]]
     if names:
         yield "would evict", names
     if view.why_not:
-        yield ("but" if names else "evicts no pod"), [view.why_not]
+        yield ("but" if names else "no eviction"), [view.why_not]
 
 
 def _victim(victim: Victim) -> str:

@@ -44,6 +44,12 @@ def files_of(args: argparse.Namespace) -> KubeconfigFiles | None:
     return found
 
 
+def of_caller(args: argparse.Namespace) -> KubeconfigFiles | None:
+    """Beside an address: that of `kubectl gang`, as kubectl has it, and of `gang-extender` where it is named. Raises UsageError."""
+    named = args.kubeconfig is not None or bool(args.context)
+    return files_of(args) if named or args.finds_leader else None
+
+
 def connect(files: KubeconfigFiles, context: str) -> Connection:
     """Raises UsageError for a kubeconfig that cannot be used; whether its server answers shows later."""
     from extender.client.connection import Connection

@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from urllib.parse import urlencode
 
-from extender.cli import asking, namespaces, output
-from extender.cli.asking import Extender, NoAnswerError
+from extender.cli import asking, namespaces, output, pod_group_status, terminal
+from extender.cli.asking import Extender
+from extender.cli.errors import NoAnswerError
 
 EXAMPLES = {
     "list": "the gangs of the namespace that is chosen",
@@ -28,15 +29,27 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Of the command explain too, where it is given no name."""
     namespace = namespaces.listed(args)
+    try:
+        _ask(args, namespace)
+    except NoAnswerError as error:
+        if not pod_group_status.serves(args):
+            raise
+        groups = pod_group_status.listed(args, namespace, error)
+        wide = args.output == "wide"
+        now = datetime.now(UTC)
+        output.show(pod_group_status.listing(groups, now, terminal.of(), wide=wide, namespace=namespace))
+    return 0
+
+
+def _ask(args: argparse.Namespace, namespace: str | None) -> None:
     with asking.extender_of(args) as extender:
         if args.output in ("json", "yaml"):
             output.dump(_read(extender, namespace), args.output)
         elif args.watch:
             for body, changed in output.changes(lambda: _read(extender, namespace)):
-                output.show(_lines(body, args.output, changed))
+                output.show(_lines(body, args.output, changed, namespace))
         else:
-            output.show(_lines(_read(extender, namespace), args.output, None))
-    return 0
+            output.show(_lines(_read(extender, namespace), args.output, None, namespace))
 
 
 def _read(extender: Extender, namespace: str | None) -> bytes:
@@ -54,10 +67,10 @@ def of_namespace(body: bytes, namespace: str) -> bytes:
         raise NoAnswerError(f"what answers is no list of groups: {error!r}") from error
 
 
-def _lines(body: bytes, form: str, changed: set[int] | None) -> Iterator[str]:
+def _lines(body: bytes, form: str, changed: set[int] | None, namespace: str | None) -> Iterator[str]:
     """changed: which of them to show, below what was shown; None: all."""
     from extender.api import codec
-    from extender.cli import explain_text, terminal
+    from extender.cli import explain_text
     from extender.plugins.coscheduling.report.gang_status import GangSummary
 
     gangs = codec.decode(body, list[GangSummary])
@@ -66,5 +79,5 @@ def _lines(body: bytes, form: str, changed: set[int] | None) -> Iterator[str]:
     if form == "name":
         yield from (gang.key for gang in gangs)
         return
-    lines = explain_text.listing(gangs, datetime.now(UTC), terminal.of(), wide=form == "wide")
+    lines = explain_text.listing(gangs, datetime.now(UTC), terminal.of(), wide=form == "wide", namespace=namespace)
     yield from lines if changed is None else list(lines)[1:]

@@ -22,10 +22,13 @@ def add_arguments(parser: argparse.ArgumentParser, *, lists: bool) -> None:
 
 
 def chosen(args: argparse.Namespace) -> str | None:
-    """What -n says; else, where the leader of a cluster is asked, the namespace of the kubeconfig's context; else None. Raises
-    UsageError."""
+    """What -n says; else the namespace of the kubeconfig's context, where the leader of a cluster is asked or pages by a token of that
+    context; else None. Raises UsageError."""
     if args.namespace:
         return str(args.namespace)
+    by_token = args.server is not None and args.server.startswith("https:") and args.token_file is None
+    if by_token and kubeconfig_flags.of_caller(args) is not None:
+        return _of_context(args)
     return _of_context(args) if asking.asks_leader(args) else None
 
 

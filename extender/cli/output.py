@@ -25,12 +25,19 @@ def add_arguments(parser: argparse.ArgumentParser, *more: str, watch: bool = Fal
 
 def dump(body: bytes, output: str) -> None:
     """json or yaml."""
+    value = json.loads(body)
     if output == "json":
-        sys.stdout.write(body.decode())
+        as_json(value)
         return
     import yaml
 
-    yaml.safe_dump(json.loads(body), sys.stdout, sort_keys=False, allow_unicode=True)
+    yaml.safe_dump(value, sys.stdout, sort_keys=False, allow_unicode=True)
+
+
+def as_json(value: Any) -> None:
+    """As every command prints it. In ASCII: nothing in it is a character that a terminal obeys."""
+    json.dump(value, sys.stdout, indent=2)
+    sys.stdout.write("\n")
 
 
 def show(lines: Iterable[str]) -> None:

@@ -5,12 +5,11 @@ from __future__ import annotations
 import argparse
 import importlib
 import inspect
-import json
 import re
-import sys
 from collections.abc import Mapping
 from typing import Any
 
+from extender.cli import output
 from extender.cli.errors import UsageError
 from extender.config.read_profile import camel
 
@@ -46,7 +45,7 @@ def run(args: argparse.Namespace) -> int:
     elif args.name not in NAMES:
         raise UsageError(f"schema: no schema of the name {args.name!r}; there are {', '.join(NAMES)}")
     else:
-        sys.stdout.write(json.dumps(schema(args.name), indent=2) + "\n")
+        output.as_json(schema(args.name))
     return 0
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from msgspec import structs
 
 from extender.api import codec
-from extender.cli import terminal
+from extender.cli import output, terminal
 from extender.cli.table import natural, table
 from extender.cli.terminal import Terminal
 from extender.simulation.report import GangReport, PodReport, Report
@@ -19,7 +19,7 @@ PODS = ("NAMESPACE", "POD", "NODE", "STATE", "AT", "MESSAGE")
 GANGS = ("NAMESPACE", "GROUP", "STATE", "MEMBERS", "MESSAGE")
 
 
-def show(report: Report, output: str, namespace: str = "") -> None:
+def show(report: Report, form: str, namespace: str = "") -> None:
     """To stdout. namespace: only what is there; the summary is of all."""
     if namespace:
         report = structs.replace(
@@ -27,11 +27,10 @@ def show(report: Report, output: str, namespace: str = "") -> None:
             pods=[pod for pod in report.pods if pod.namespace == namespace],
             gangs=[gang for gang in report.gangs if gang.namespace == namespace],
         )
-    if output == "json":
-        import json
-
-        text = json.dumps(codec.to_builtins(report), indent=2) + "\n"
-    elif output == "yaml":
+    if form == "json":
+        output.as_json(codec.to_builtins(report))
+        return
+    if form == "yaml":
         import yaml
 
         dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)

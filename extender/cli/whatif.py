@@ -7,20 +7,26 @@ looked up, so that the extender is asked about pods and PodGroups alone.
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 from extender.cli import asking, namespaces, output
-from extender.cli.errors import UsageError
+from extender.cli.errors import NoAnswerError, UsageError
 
 if TYPE_CHECKING:
     from extender.client.connection import Connection
+    from extender.client.embedded.load import Places
 
 Raw = dict[str, Any]
 
 NAME = "what-if"
+IN_REQUEST = re.compile(
+    r"(?P<text>.*) - at `\$\.(?P<list>pods|podGroups)(?:\[(?P<number>[0-9]+)\](?P<field>.*))?`", re.DOTALL
+)
+"""How the extender names the place of what is wrong in a question."""
 MOST_MEMBERS = 10_000  # the extender itself takes no more than it can hold bind calls
 
 EXAMPLES = {
@@ -70,8 +76,12 @@ def run(args: argparse.Namespace) -> int:
     _check(args)
     with asking.named_cluster(args) as cluster:
         classes = _listed(cluster) if cluster is not None and args.priority is None else {}
-        question = of_files(args.filename, classes) if args.filename else of_flags(args, classes)
-        body = asking.answer(asking.extender_in(args, cluster), _path(question), body=codec.encode(question))
+        places: Places = {}
+        question = of_files(args.filename, classes, places) if args.filename else of_flags(args, classes)
+        try:
+            body = asking.answer(asking.extender_in(args, cluster), _path(question), body=codec.encode(question))
+        except UsageError as error:
+            raise UsageError(located(str(error), question, places)) from error
         found = codec.decode(body, WhatIf)
         if cluster is not None:
             found = replace(found, quotas=quotas.refusals(cluster, question))
@@ -80,6 +90,22 @@ def run(args: argparse.Namespace) -> int:
     else:
         output.show(outlook_text.of_what_if(found, terminal.of()))
     return 0
+
+
+def located(message: str, question: Raw, places: Places) -> str:
+    """What the extender says of the question, with the place in the file in place of that in the request. places: empty where no file
+    is asked about."""
+    told = IN_REQUEST.fullmatch(message)
+    if told is None:
+        return message
+    objects = question.get(told["list"]) or []
+    if told["number"] is None or int(told["number"]) >= len(objects):
+        return f"whatif: {told['text']}"
+    metadata, field = objects[int(told["number"])]["metadata"], told["field"].lstrip(".")
+    kind = "Pod" if told["list"] == "pods" else "PodGroup"
+    namespace, name = metadata.get("namespace") or namespaces.DEFAULT, metadata["name"]
+    parts = [places.get((kind, namespace, name), "whatif"), f"{kind} {namespace}/{name}", *([field] if field else [])]
+    return f"{': '.join(parts)}: {told['text']}"
 
 
 def _path(question: Raw) -> str:
@@ -125,7 +151,7 @@ def _listed(cluster: Connection) -> Classes:
     except ForbiddenError:
         return {}
     except ApiError as error:
-        raise asking.NoAnswerError(f"the PriorityClasses cannot be read: {error}") from error
+        raise NoAnswerError(f"the PriorityClasses cannot be read: {error}") from error
 
 
 def of_flags(args: argparse.Namespace, classes: Classes) -> Raw:
@@ -193,8 +219,9 @@ def default_class(classes: Classes) -> Raw:
     return min(found, key=lambda each: int(each.get("value", 0)), default={})
 
 
-def of_files(files: Sequence[str], classes: Classes) -> Raw:
-    """The body of the question, of all pods and PodGroups that the files make. Raises UsageError."""
+def of_files(files: Sequence[str], classes: Classes, places: Places | None = None) -> Raw:
+    """The body of the question, of all pods and PodGroups that the files make. places: filled in with where each stands. Raises
+    UsageError."""
     from extender.api.codec import DecodeError, to_builtins
     from extender.client.embedded import EmbeddedAPI
     from extender.client.embedded.documents import read_documents
@@ -219,7 +246,7 @@ def of_files(files: Sequence[str], classes: Classes) -> Raw:
         }
         for name in classes.keys() - own:  # what a file says comes before what the cluster has
             api.create(PRIORITY_CLASSES, {**classes[name], "metadata": {"name": name}})
-        loaded = load_files(api, files)
+        loaded = load_files(api, files, places=places)
     except DecodeError as error:
         raise UsageError(str(error)) from error
     if loaded.misspelt:

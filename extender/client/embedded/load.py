@@ -53,6 +53,10 @@ IGNORED = frozenset(
 )  # fmt: skip
 
 
+Places = dict[tuple[str, str, str], str]
+"""Kind, namespace and name of what was created -> the file and line of the object that it is, or that it was made of."""
+
+
 @dataclass(slots=True)
 class Loaded:
     """What was made of the files. created: objects by kind. ignored: by kinds that do not matter here. unknown: by apiVersion
@@ -70,20 +74,26 @@ class Loaded:
 
 
 def load_files(
-    api: EmbeddedAPI, paths: Sequence[Path | str], gang_scheduler: str = GANG_SCHEDULER, *, all_at_once: bool = True
+    api: EmbeddedAPI,
+    paths: Sequence[Path | str],
+    gang_scheduler: str = GANG_SCHEDULER,
+    *,
+    all_at_once: bool = True,
+    places: Places | None = None,
 ) -> Loaded:
     """Creates everything in the files, what others refer to first. Raises DecodeError or OSError; then nothing was created.
 
     gang_scheduler: the scheduler's name that operators with a flag for it are taken to run with. all_at_once: no pod of a workload waits
-    for others; otherwise such pods are not created, and are in Loaded.later.
+    for others; otherwise such pods are not created, and are in Loaded.later. places: filled in, where they are wanted.
     """
     with collected_afterwards():
-        return _load(
-            api, [document for path in paths for document in read_documents(Path(path))], gang_scheduler, all_at_once
-        )
+        documents = [document for path in paths for document in read_documents(Path(path))]
+        return _load(api, documents, gang_scheduler, all_at_once, places)
 
 
-def _load(api: EmbeddedAPI, documents: Sequence[Document], gang_scheduler: str, all_at_once: bool) -> Loaded:
+def _load(
+    api: EmbeddedAPI, documents: Sequence[Document], gang_scheduler: str, all_at_once: bool, places: Places | None
+) -> Loaded:
     loaded = Loaded()
     objects = []
     there = _There.of(documents)
@@ -99,9 +109,11 @@ def _load(api: EmbeddedAPI, documents: Sequence[Document], gang_scheduler: str, 
     objects.sort(key=lambda entry: _rank(entry[1]))
     for document, resource, obj in objects:
         try:
-            api.create(resource, obj, namespace=_metadata(obj).get("namespace", ""))
+            created = api.create(resource, obj, namespace=_metadata(obj).get("namespace", ""))
         except ApiError as error:
             raise DecodeError(f"{document.place}: {error}") from error
+        if places is not None:
+            places[resource.kind, created.metadata.namespace or "default", created.metadata.name] = document.place
         loaded.created[resource.kind] = loaded.created.get(resource.kind, 0) + 1
     return loaded
 

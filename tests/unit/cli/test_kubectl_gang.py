@@ -59,6 +59,9 @@ def ask(leader: Leading, capsys: pytest.CaptureFixture[str], monkeypatch: pytest
     return asked
 
 
+INTEGRATIONS = PROJECT / "manifests" / "examples" / "integrations"
+
+
 def rows(text: str) -> list[list[str]]:
     return [line.split() for line in text.splitlines()]
 
@@ -88,8 +91,12 @@ def test_which_gangs_are_listed(ask: Ask, arguments: list[str], names: list[str]
 
 def test_the_namespace_is_the_context_s(leader: Leading, ask: Ask) -> None:
     leaders.kubeconfig(leader.kubeconfig.parent, leader.api.url, namespace="team-a")
-    assert "no gangs" in ask("list")
+    assert ask("list") == "no gangs in namespace team-a\n"
     assert "default/waits: Denied" in ask("explain", "default/waits")
+
+
+def test_a_namespace_without_gangs_is_named(ask: Ask) -> None:
+    assert ask("list", "-n", "nope") == ask("explain", "-n", "nope") == "no gangs in namespace nope\n"
 
 
 def test_a_wide_list_says_what_is_missing(ask: Ask) -> None:
@@ -306,7 +313,15 @@ def test_a_list_that_is_watched_shows_what_has_changed(
         (["whatif"], "whatif: wanted --members N, or -f FILE"),
         (["whatif", "--members", "0"], "whatif: --members 0: wanted 1 to 10000"),
         (["whatif", "--members", "2", "--requests", "cpu"], "whatif: --requests cpu: wanted each NAME=VALUE once"),
-        (["whatif", "--members", "2", "--requests", "cpu=much"], "whatif: --requests cpu=much: "),
+        (
+            ["whatif", "--members", "2", "--requests", "cpu=much"],
+            "whatif: --requests cpu=much: quantity 'much': wanted a number, with a suffix of Kubernetes or without: 4, ",
+        ),
+        (
+            ["whatif", "-f", f"{INTEGRATIONS}/leaderworkerset.yaml"],
+            f"kubectl gang: {INTEGRATIONS}/leaderworkerset.yaml:2: Pod default/inference-0: the pod is of no gang: the key "
+            "leaderworkerset.sigs.k8s.io/group-key counts only with `groupSources: [{preset: lws}]`",
+        ),
         (
             ["whatif", "--members", "2", "--priority-class", "low"],
             "whatif: --priority-class low: no such PriorityClass",
@@ -348,6 +363,23 @@ def test_a_manifest_that_makes_no_pod(leader: Leading, capsys: pytest.CaptureFix
 )
 def test_what_programs_read_is_as_its_schema_says(ask: Ask, name: str, arguments: list[str]) -> None:
     jsonschema.validate(json.loads(ask(*arguments, "-o", "json")), schema(name))
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["list"],
+        ["list", "-A"],
+        ["explain", "waits"],
+        ["why", "waits-0"],
+        ["whatif", "--members", "1"],
+        ["drain", "n0"],
+    ],
+    ids=" ".join,
+)
+def test_json_is_indented_and_ends_its_last_line(ask: Ask, arguments: list[str]) -> None:
+    text = ask(*arguments, "-o", "json")
+    assert text == json.dumps(json.loads(text), indent=2) + "\n"
 
 
 def test_the_doctor_examines_the_extender_that_leads(

@@ -7,7 +7,8 @@ from datetime import UTC, datetime
 import pytest
 
 from extender.cli import outlook_text
-from extender.plugins.coscheduling.report.gang_status import PreemptionView, Shortfall
+from extender.cli.explain_text import LABEL_WIDTH, preemption_lines
+from extender.plugins.coscheduling.report.gang_status import PreemptionView, Shortfall, Victim
 from extender.plugins.coscheduling.report.outlook import (
     DrainedGang,
     DrainOutlook,
@@ -48,7 +49,7 @@ def places(count: int, node: str = "n{}") -> tuple[Place, ...]:
         ),
         pytest.param(
             outlook(fits=False, preemption=PreemptionView(why_not="no")),
-            "  evicts no pod no",
+            "  no eviction  no",
             id="why no pod is evicted",
         ),
         pytest.param(
@@ -67,6 +68,20 @@ def places(count: int, node: str = "n{}") -> tuple[Place, ...]:
 )
 def test_what_if(gang: GangOutlook, line: str) -> None:
     assert line in list(outlook_text.of_what_if(WhatIf((gang,))))
+
+
+@pytest.mark.parametrize(
+    "view",
+    [
+        PreemptionView((Victim("a/p", "n", 0),), under_way=True),
+        PreemptionView((Victim("a/p", "n", 0),)),
+        PreemptionView((Victim("a/p", "n", 0),), why_not="no"),
+        PreemptionView(why_not="no"),
+    ],
+    ids=["under way", "would", "would, but", "none"],
+)
+def test_no_label_runs_into_its_text(view: PreemptionView) -> None:
+    assert all(len(label) <= LABEL_WIDTH for label, _ in preemption_lines(view))
 
 
 def test_nodes_come_in_their_natural_order() -> None:

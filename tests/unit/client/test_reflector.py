@@ -234,7 +234,7 @@ def test_a_pod_group_that_cannot_be_read_is_there_and_says_why(server: FakeAPISe
     told.wait("+a", "+b", "+c", "~b@7")
     why = {each.metadata.name: each.unreadable for each in made.store.list()}
     assert why == {"a": "", "b": "", "c": why["c"]}
-    assert why["c"].startswith("spec.minResources[...]: Invalid value: quantity '1e1.5' does not match")
+    assert why["c"].startswith("spec.minResources[...]: Invalid value: quantity '1e1.5': wanted a number")
 
 
 def test_too_many_requests_are_not_answered_with_more(server: FakeAPIServer, informer: Start) -> None:

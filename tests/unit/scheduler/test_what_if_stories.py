@@ -38,6 +38,11 @@ def pods(count: int, **more: Any) -> list[dict[str, Any]]:
     return [pod(f"w-{number}", **more) for number in range(count)]
 
 
+def with_label(key: str) -> dict[str, Any]:
+    made = pod("a", group="")
+    return {**made, "metadata": {**made["metadata"], "labels": {key: "x"}}}
+
+
 def pod_group(
     name: str = "g", minimum: int = 2, annotations: dict[str, str] | None = None, **spec: Any
 ) -> dict[str, Any]:
@@ -121,6 +126,15 @@ def test_a_rack_that_is_required_counts(racks: Bench) -> None:
     assert "without topology-required rack" in [each.text for each in found.relaxations]
     smaller = gang(racks, pods(4), {**asked, "spec": {"minMember": 4}})
     assert (smaller.fits, smaller.domain) == (True, "r0")
+
+
+@pytest.mark.parametrize("annotation", ["topology-required", "topology-preferred", "topology-slice"])
+def test_a_level_that_is_not_configured_is_no_lack_of_room(racks: Bench, annotation: str) -> None:
+    found = gang(racks, pods(2), pod_group(annotations={f"gang-extender.dev/{annotation}": "rak"}))
+    assert found.reason == (
+        'minMember of 2 does not fit: topology level "rak" is not configured: the key `topology` has the level rack'
+    )
+    assert (found.preemption, found.shortfall, found.relaxations) == (None, None, ())
 
 
 def test_places_of_others_are_in_the_way_and_are_named(bench: Bench) -> None:
@@ -337,6 +351,16 @@ def test_each_scheduler_that_is_served_has_its_gangs() -> None:
         ),
         pytest.param(
             {"pods": [pod("a", priorityClassName="high")]}, "- at `$.pods[0].spec.priority`", id="a class, no number"
+        ),
+        pytest.param(
+            {"pods": [with_label("leaderworkerset.sigs.k8s.io/group-key")]},
+            "the key leaderworkerset.sigs.k8s.io/group-key counts only with `groupSources: [{preset: lws}]`",
+            id="a preset that is not configured",
+        ),
+        pytest.param(
+            {"pods": [pod("a", group="", schedulingGroup={"podGroupName": "g"})]},
+            "spec.schedulingGroup counts only with `inTreePodGroups`",
+            id="groups of kube-scheduler's own, which are not read",
         ),
         pytest.param({"pods": [pod("a", group="")]}, "of no gang: nothing in it names a PodGroup", id="no gang"),
         pytest.param({"pods": pods(1), "podGroups": [{"kind": "Job"}]}, "- at `$.podGroups[0]`", id="no PodGroup"),

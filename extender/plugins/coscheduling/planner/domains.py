@@ -171,13 +171,17 @@ class DomainCache:
 
 
 class UnknownLevelError(Exception):
-    """The group names a level that is not configured, or that is not inside of another. The text is for the group's owner."""
+    """The group names a level that is not configured, or that is not inside of another. The text is for the group's owner.
 
-    def __init__(self, name: str, inside: str = "") -> None:
+    levels: those that there are; constant while the extender runs, as a refusal has to be."""
+
+    def __init__(self, name: str, levels: Sequence[TopologyLevel], inside: str = "") -> None:
+        known = ", ".join(level.name for level in levels)
+        has = f"has the levels {known}" if len(levels) > 1 else f"has the level {known}" if levels else "has no levels"
         super().__init__(
             f'topology level "{name}" is not inside of "{inside}"'
             if inside
-            else f'topology level "{name}" is not configured'
+            else f'topology level "{name}" is not configured: the key `topology` {has}'
         )
 
 
@@ -188,7 +192,7 @@ def level_of(topology: Topology, name: str) -> int | None:
     for index, level in enumerate(topology.levels):
         if name in (level.name, level.key):
             return index
-    raise UnknownLevelError(name)
+    raise UnknownLevelError(name, topology.levels)
 
 
 def _names(snapshot: NodeInfoLister) -> Sequence[str]:

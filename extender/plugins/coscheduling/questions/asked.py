@@ -22,6 +22,7 @@ from extender.client.interface import FOREIGN_POD_GROUPS, IN_TREE_GROUPS, POD_GR
 from extender.client.short_steps import ShortSteps
 from extender.plugins.coscheduling.scheduling.checks import failed_check
 from extender.plugins.coscheduling.spec.sources.foreign import ForeignPodGroup, kind_of
+from extender.plugins.coscheduling.spec.sources.source import presets
 from extender.plugins.coscheduling.state.diagnosis import FailedCheck
 from extender.plugins.coscheduling.state.gang_sets import gang_set_of
 from extender.plugins.coscheduling.state.group import Group
@@ -84,7 +85,7 @@ def read(
         waiting = _waiting(pod, number, name, live.wall())
         group = manager.pod_changed(waiting)
         if group is None:
-            raise QuestionError("the pod is of no gang: nothing in it names a PodGroup", f"pods[{number}]")
+            raise QuestionError(f"the pod is of no gang: {_why_of_none(waiting)}", f"pods[{number}]")
         _ = group.members[
             waiting.uid
         ].info.requests  # summed up now: of all at once it would be done under the live manager's lock
@@ -109,6 +110,16 @@ def read(
     for group in manager.groups.values():
         group.key += NOT_THERE
     return sets
+
+
+def _why_of_none(pod: corev1.Pod) -> str:
+    """Which setting would make a gang of it, where one would."""
+    for source in presets():
+        if source.group.text(pod.metadata):
+            return f"the key {source.group} counts only with `groupSources: [{{preset: {source.name}}}]` in Coscheduling's arguments"
+    if pod.spec.scheduling_group is not None:
+        return "spec.schedulingGroup counts only with `inTreePodGroups` in Coscheduling's arguments"
+    return "nothing in it names a PodGroup"
 
 
 def check_namespace(question: Question, namespace: str) -> None:

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from extender.framework.listers import NodeInfoLister
 from extender.plugins.coscheduling import messages
 from extender.plugins.coscheduling.events.gang_scheduler import GangScheduler
+from extender.plugins.coscheduling.planner.request import Cause
 from extender.plugins.coscheduling.preemption.victim_search import Looked, VictimSearch
 from extender.plugins.coscheduling.questions.asked import AskedGangSet, Question, read
 from extender.plugins.coscheduling.questions.one_at_a_time import OneAtATime
@@ -77,7 +78,7 @@ class WhatIfQuestions:
             return replace(
                 outlook, fits=True, places=places_by_name(asked.groups, placement.nodes), domain=placement.domain
             )
-        looked = self._victims(asked, snapshot)
+        looked = None if _names_no_level(analysis) else self._victims(asked, snapshot)
         return _refused(outlook, asked, taken, analysis, looked)
 
     def _described(self, asked: AskedGangSet) -> GangOutlook:
@@ -131,6 +132,12 @@ class WhatIfQuestions:
         return self.search.looked(situation, why_not)
 
 
+def _names_no_level(analysis: Analysis) -> bool:
+    """Whether a level that is asked for is not configured: then it is no room that the gang lacks."""
+    verdict = analysis.verdict
+    return verdict is not None and verdict.cause is Cause.TOPOLOGY and not verdict.level
+
+
 def _refused(
     outlook: GangOutlook, asked: AskedGangSet, taken: _Taken, analysis: Analysis, looked: Looked | None
 ) -> GangOutlook:
@@ -141,7 +148,9 @@ def _refused(
     found = replace(
         outlook,
         reason=reason,
-        shortfall=shortfall_of(analysis.verdict) if analysis.verdict is not None else None,
+        shortfall=shortfall_of(analysis.verdict)
+        if analysis.verdict is not None and not _names_no_level(analysis)
+        else None,
         reserved_for=taken.holders if reserved else (),
         relaxations=tuple(analysis.relaxations),
     )

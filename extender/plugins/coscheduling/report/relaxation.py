@@ -223,7 +223,10 @@ class _Relaxing:
             return
         largest = max((node.allocatable.amount(resource) for node in self._nodes), default=0)
         asked = member.requests.amount(resource)
-        if largest < asked:
+        if not largest:
+            wanted = f"nodes with {resource} {amount_text(resource, asked)}"
+            yield Relaxation("MoreNodes", f"{wanted}: no node of the cluster offers this resource")
+        elif largest < asked:
             text = f"members with at most {resource} {amount_text(resource, largest)} instead of {amount_text(resource, asked)}"
             yield Relaxation("SmallerMembers", f"{text}: no node has more, however empty")
 

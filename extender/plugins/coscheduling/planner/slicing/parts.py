@@ -168,7 +168,7 @@ def _levels(topology: Topology, sliced: Sliced) -> list[tuple[int, int]]:
     for name, size in sliced.sizes:
         level = level_of(topology, name)
         if level is None or (found and level <= found[-1][0]):
-            raise UnknownLevelError(name, topology.levels[found[-1][0]].name if found else "")
+            raise UnknownLevelError(name, topology.levels, topology.levels[found[-1][0]].name if found else "")
         found.append((level, size))
     return found
 

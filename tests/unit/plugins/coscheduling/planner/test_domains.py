@@ -7,9 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
+from extender.config.types import TopologyLevel
 from extender.framework.hypothetical import HypotheticalSnapshot
 from extender.framework.node_info import NodeInfo
-from extender.plugins.coscheduling.planner import Request
+from extender.plugins.coscheduling.planner import Request, Topology
 from extender.plugins.coscheduling.planner.domains import (
     DomainCache,
     Domains,
@@ -71,9 +72,18 @@ def test_how_a_level_is_named(name: str, index: int | None) -> None:
     assert level_of(topology(), name) == index
 
 
-def test_a_level_that_is_not_configured_is_told_by_its_name() -> None:
-    with pytest.raises(UnknownLevelError, match='topology level "row" is not configured'):
-        level_of(topology(), "row")
+@pytest.mark.parametrize(
+    ("configured", "has"),
+    [
+        pytest.param(topology().levels, "has the levels zone, rack", id="several"),
+        pytest.param(topology().levels[1:], "has the level rack", id="one"),
+        pytest.param((), "has no levels", id="none"),
+    ],
+)
+def test_a_level_that_is_not_configured_is_told_by_its_name(configured: tuple[TopologyLevel, ...], has: str) -> None:
+    told = f'topology level "row" is not configured: the key `topology` {has}$'
+    with pytest.raises(UnknownLevelError, match=told):
+        level_of(Topology(configured), "row")
 
 
 def scope(**asked: object) -> Scope:

@@ -64,6 +64,13 @@ TWO = [node("n1", cpu=2, zone="a").info(), node("n2", cpu=1, zone="b").info()]
         ),
         pytest.param(
             TWO,
+            gang(1, member().req({"nvidia.com/gpu": 8})),
+            {},
+            ["nodes with nvidia.com/gpu 8: no node of the cluster offers this resource"],
+            id="no node has any of it",
+        ),
+        pytest.param(
+            TWO,
             gang(1, member(cpu=3)),
             {},
             ["members with at most cpu 2 instead of 3: no node has more, however empty"],

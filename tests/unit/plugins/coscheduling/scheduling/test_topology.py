@@ -152,13 +152,13 @@ def stop_of(world: World) -> tuple[UnschedulableReason, str]:
         pytest.param(
             {"required": "rak"},
             UnschedulableReason.TOPOLOGY_UNSATISFIABLE,
-            'minMember of 9 does not fit: topology level "rak" is not configured',
+            'minMember of 9 does not fit: topology level "rak" is not configured: the key `topology` has the levels zone, rack',
             id="a level that there is not",
         ),
         pytest.param(
             {"preferred": "row"},
             UnschedulableReason.TOPOLOGY_UNSATISFIABLE,
-            'minMember of 9 does not fit: topology level "row" is not configured',
+            'minMember of 9 does not fit: topology level "row" is not configured: the key `topology` has the levels zone, rack',
             id="a level that there is not, though it were only preferred",
         ),
     ],

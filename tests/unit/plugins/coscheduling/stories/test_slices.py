@@ -258,7 +258,9 @@ def test_where_no_level_is_configured_that_is_said(world: NewWorld, labels: dict
     made = started(world, racks(a=4), {TOPOLOGY_SLICE: "rack=2"})
     made.connect(topology=planner.Topology(()))
     told = ask(made, *(member(number, labels) for number in range(4)))
-    assert told.endswith('minMember of 4 does not fit: topology level "rack" is not configured')
+    assert told.endswith(
+        'minMember of 4 does not fit: topology level "rack" is not configured: the key `topology` has no levels'
+    )
 
 
 def test_a_slice_may_be_as_large_as_a_number_can_be(world: NewWorld) -> None:

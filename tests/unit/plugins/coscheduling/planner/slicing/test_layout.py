@@ -138,7 +138,7 @@ def test_slices_that_differ_are_placed_otherwise_where_the_first_way_leads_nowhe
 def test_a_level_that_is_not_configured_or_not_inside_of_the_other_is_refused_by_its_name() -> None:
     members = gang(4, member())
     for sizes, told in (
-        ((("rak", 2),), 'topology level "rak" is not configured'),
+        ((("rak", 2),), 'topology level "rak" is not configured: the key `topology` has the levels zone, rack'),
         ((("rack", 4), ("zone", 2)), 'topology level "zone" is not inside of "rack"'),
     ):
         verdict = refused(plan(racks(a=[4]), members, topology=topology(), sliced=[sliced(members, *sizes)]))
