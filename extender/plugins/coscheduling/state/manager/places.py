@@ -152,7 +152,9 @@ class Places:
             return NOTHING
         kept = self._slots.to_come(group.key)
         most = min(len(kept), unmade(group, spec)) if kept else 0
-        if most and are_enough(spec, len(placed) + most):  # asked with each member's event: not for a list of all that are to come
+        if most and are_enough(
+            spec, len(placed) + most
+        ):  # asked with each member's event: not for a list of all that are to come
             return NOTHING
         return needs(group, spec, placed, [slot.pod for slot in islice(kept, most)])
 
