@@ -29,7 +29,7 @@ from extender.plugins.coscheduling.state.diagnosis import (
 from extender.plugins.coscheduling.state.gang_sets import choice, gang_set_of, is_linked, missing_group
 from extender.plugins.coscheduling.state.group import Group
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
-from extender.plugins.coscheduling.state.quorum import Needs, needs, schedules_alone
+from extender.plugins.coscheduling.state.quorum import Needs, are_enough, needs, schedules_alone
 
 
 def failed_check(
@@ -131,9 +131,11 @@ def _own_check(
         return None
     if group.preempting is not None:
         return FailedCheck(UnschedulableReason.PREEMPTING, messages.PREEMPTING, messages.PREEMPTING)
-    siblings = group.siblings(scheduler_name)
     if group.gathering is not None:
         return None  # it has room for those that are missing, or finds none
+    if group.planned and are_enough(spec, len(group.of_scheduler.get(scheduler_name, ()))):
+        return None  # asked for each member: no set of all is made for it
+    siblings = group.siblings(scheduler_name)
     missing = needs(group, spec, siblings)
     if missing.total:
         return _quorum_check(spec, missing, pod_name, strangers=len(group.members.keys() - siblings))
