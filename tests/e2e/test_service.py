@@ -8,6 +8,7 @@ import ssl
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,7 +17,7 @@ from tests.e2e.control_plane import Scheduler
 from tests.e2e.extender import Extender
 from tests.e2e.intercepting_proxy import InterceptingProxy
 from tests.e2e.processes import eventually
-from tests.e2e.service import LEASE, NAME, ServiceShape
+from tests.e2e.service import LEASE, NAME, Certificates, ServiceShape
 from tests.e2e.test_held_binds import GROUP, NAMES, hold_two, let_in
 from tests.e2e.test_two_replicas import own_host_name
 
@@ -110,8 +111,15 @@ def metric(extender: Extender, name: str, certificate: str) -> float:
     return float(line.split()[-1])
 
 
+def of_another_ca(shape: ServiceShape, folder: Path) -> None:
+    """The client's pair."""
+    made = Certificates(folder).folder / "client"
+    for name in ("tls.key", "tls.crt"):
+        (made / name).replace(shape.certificates.folder / "client" / name)
+
+
 def test_a_certificate_that_is_wrong_is_named_on_the_pod_and_in_the_log_and_a_right_one_mends_it(
-    cluster: Cluster, shape: ServiceShape, programs: Programs
+    cluster: Cluster, shape: ServiceShape, programs: Programs, tmp_path: Path
 ) -> None:
     """One after the other, with the same two processes. kube-scheduler knows no more than the alert; the extender says the reason."""
     extender = leading(shape, programs)
@@ -123,6 +131,11 @@ def test_a_certificate_that_is_wrong_is_named_on_the_pod_and_in_the_log_and_a_ri
             lambda: renew("client", days=-1),
             "expired certificate",
             "reason='its certificate: certificate has expired'",
+        ),
+        "unknown": (
+            lambda: of_another_ca(shape, tmp_path / "other"),
+            "unknown certificate authority",
+            "unable to get local issuer certificate",
         ),
         "stranger": (
             lambda: renew("client", "another-client"),
@@ -148,6 +161,58 @@ def test_a_certificate_that_is_wrong_is_named_on_the_pod_and_in_the_log_and_a_ri
         time.sleep(1.1)
         shape.link.cut()
         cluster.recorder.await_bound(case, within=20)
+
+
+def test_a_kube_scheduler_without_a_certificate_is_refused(
+    cluster: Cluster, shape: ServiceShape, programs: Programs
+) -> None:
+    def without(config: dict[str, Any]) -> None:
+        for entry in config["extenders"]:
+            del entry["tlsConfig"]["certFile"], entry["tlsConfig"]["keyFile"]
+
+    extender = leading(shape, programs)
+    programs.append(shape.scheduler(change=without).start())
+    cluster.node("node-1")
+    cluster.pod("single")
+    cluster.recorder.await_message("single", "certificate required", within=15)
+    eventually(lambda: "peer did not return a certificate" in extender.log(), within=5, what="the log says why")
+    assert cluster.recorder.bound() == set()
+
+
+def test_the_ca_is_replaced(cluster: Cluster, shape: ServiceShape, programs: Programs, tmp_path: Path) -> None:
+    """As the page says: both, a restart of kube-scheduler, the certificates, the new one alone. A gang starts after each step."""
+    extender = leading(shape, programs)
+    scheduler = shape.scheduler().start()
+    programs.append(scheduler)
+    cluster.node("node-1")
+    there, new = shape.certificates.folder, Certificates(tmp_path / "new").folder
+    both = (there / "ca.crt").read_text() + (new / "ca.crt").read_text()
+
+    def write(text: str) -> None:
+        (there / "ca.crt").write_text(text)
+        scheduler.stop()
+        scheduler.start()
+
+    def take_the_new_pairs() -> None:
+        for which in ("server", "client"):
+            for name in ("tls.key", "tls.crt"):
+                (new / which / name).replace(there / which / name)
+
+    steps: tuple[Callable[[], None], ...] = (
+        lambda: write(both),
+        take_the_new_pairs,
+        lambda: write((new / "ca.crt").read_text()),
+    )
+    for number, step in enumerate(steps):
+        step()
+        time.sleep(1.1)  # the files are looked at once a second
+        shape.link.cut()
+        cluster.pod_group(f"gang-{number}", min_member=2)
+        names = [f"gang-{number}-{index}" for index in range(2)]
+        for name in names:
+            cluster.pod(name, group=f"gang-{number}")
+        cluster.recorder.await_bound(*names, within=25)
+    assert "client refused in the TLS handshake" not in extender.log()
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from tests.mutation.tree import PROJECT
 from tests.unit.test_reliability_page import ROWS
 
 MUTATIONS = mutations()
+NOT_SEEN_RED = PROJECT / "tests" / "mutation" / "not_seen_red.txt"
 
 
 @pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda mutation: mutation.breaks)
@@ -27,6 +28,16 @@ def test_a_fault_is_seen_by_a_test_of_its_row_where_its_handling_is_taken_out(ro
     wanted = {name.partition("::")[0] for name in named(row[3])}
     seen_by = {mutation.test.partition("::")[0] for mutation in MUTATIONS if mutation.fault == int(row[0])}
     assert seen_by & wanted
+
+
+def test_each_real_test_of_a_row_has_its_mutation_or_is_known_to_have_none() -> None:
+    """By test: that another of its file sees a fault says nothing of it."""
+    wanted = {
+        f"{row[0]} {name}" for row in ROWS for name in named(row[3]) if name.startswith(("tests/e2e/", "tests/server/"))
+    }
+    seen_by = {f"{mutation.fault} {test}" for mutation in MUTATIONS for test in mutation.tests}
+    without = {line.split("#")[0].strip() for line in NOT_SEEN_RED.read_text().splitlines()} - {""}
+    assert wanted - seen_by == without
 
 
 @pytest.mark.parametrize(
