@@ -224,3 +224,8 @@ queue_incoming_pods = _counter("scheduler_queue_incoming_pods", "Pods put into a
 event_handling_duration = _histogram(
     "scheduler_event_handling_duration_seconds", "Bringing one event to the cache and the queue.", _POINT, "event"
 )
+
+
+def count_api_request(verb: str, code: str) -> None:
+    """Fulfils client.request_counts.Count."""
+    child(api_requests, verb, code).inc()

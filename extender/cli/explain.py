@@ -6,6 +6,7 @@ The page's JSON is what `-o json` prints.
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from functools import partial
 
@@ -49,19 +50,13 @@ def _ask(args: argparse.Namespace, group: str) -> None:
     missing = f"no group {group} is known; `{args.program} explain` lists those that are"
     with asking.extender_of(args) as extender:
         read = partial(asking.answer, extender, asking.path_of("gangs", *group.split("/")), missing=missing)
-        if args.output in ("json", "yaml"):
-            output.dump(read(), args.output)
-        elif not args.watch:
-            _show(read())
-        else:
-            for number, (body, _) in enumerate(output.changes(read)):
-                output.show([""] if number else [])
-                _show(body)
+        output.show_page(read, args, _lines)
 
 
-def _show(body: bytes) -> None:
+def _lines(body: bytes, form: str) -> Iterator[str]:
     from extender.api import codec
     from extender.cli import explain_text
     from extender.plugins.coscheduling.report.gang_status import GangStatus
 
-    output.show(explain_text.page(codec.decode(body, GangStatus), datetime.now(UTC), terminal.of()))
+    status = codec.decode(body, GangStatus)
+    return explain_text.page(status, datetime.now(UTC), terminal.of(), wide=form == "wide")

@@ -61,9 +61,10 @@ def listing(
     yield from table((*heads, "MISSING", "MESSAGE"), [(*row, *rest) for row, rest in zip(rows, more)], terminal)
 
 
-def page(status: GangStatus, now: datetime, terminal: Terminal = PLAIN) -> Iterator[str]:
-    """No line has a control character, whatever a condition that is quoted has in it. What is long is folded beside its label."""
-    yield from _folded(_page(status, now), terminal)
+def page(status: GangStatus, now: datetime, terminal: Terminal = PLAIN, *, wide: bool = False) -> Iterator[str]:
+    """No line has a control character, whatever a condition that is quoted has in it. What is long is folded beside its label. wide: with
+    all members and victims."""
+    yield from _folded(_page(status, now, wide), terminal)
 
 
 def fields(found: Iterable[tuple[str, Iterable[str]]], terminal: Terminal = PLAIN) -> Iterator[str]:
@@ -79,16 +80,16 @@ def _folded(lines: Iterable[str], terminal: Terminal) -> Iterator[str]:
         yield from (" " * INDENT + each for each in more)
 
 
-def _page(status: GangStatus, now: datetime) -> Iterator[str]:
+def _page(status: GangStatus, now: datetime, wide: bool) -> Iterator[str]:
     gang = status.gang
     yield f"{gang.key}: {gang.phase} for {age(gang.since, now)}"
     yield ""
-    yield from _fields(status, now)
+    yield from _fields(status, now, wide)
     yield ""
-    yield from _members(status.member_list)
+    yield from _members(status.member_list, len(status.member_list) if wide else SHOWN_MEMBERS)
 
 
-def _fields(status: GangStatus, now: datetime) -> Iterator[str]:
+def _fields(status: GangStatus, now: datetime, wide: bool) -> Iterator[str]:
     gang = status.gang
     if gang.reason:
         yield from _field("reason", [gang.reason, *([gang.message] if gang.message else [])])
@@ -113,7 +114,7 @@ def _fields(status: GangStatus, now: datetime) -> Iterator[str]:
             "standby", ["this extender does not lead: it knows no plans and refusals; ask the one that does"]
         )
     if status.preemption is not None:
-        for label, lines in preemption_lines(status.preemption):
+        for label, lines in preemption_lines(status.preemption, wide=wide):
             yield from _field(label, lines)
     if doing := _doing(status):
         yield from _field("now", [doing])
@@ -152,9 +153,9 @@ def relaxation_lines(relaxations: Iterable[Relaxation]) -> list[str]:
     return [("or " if number else "") + each.text for number, each in enumerate(relaxations)]
 
 
-def preemption_lines(view: PreemptionView) -> Iterator[tuple[str, Sequence[str]]]:
-    """Labels, each with the lines beside it."""
-    names = [_victim(victim) for victim in view.victims[:SHOWN_VICTIMS]]
+def preemption_lines(view: PreemptionView, *, wide: bool = False) -> Iterator[tuple[str, Sequence[str]]]:
+    """Labels, each with the lines beside it. wide: with all victims."""
+    names = [_victim(victim) for victim in (view.victims if wide else view.victims[:SHOWN_VICTIMS])]
     if more := len(view.victims) - len(names):
         names.append(f"and {more} more")
     if view.under_way:
@@ -202,15 +203,15 @@ def shortfall_lines(short: Shortfall) -> Iterator[str]:
         yield short.slices
 
 
-def _members(members: Sequence[ShownMember]) -> Iterator[str]:
+def _members(members: Sequence[ShownMember], most: int) -> Iterator[str]:
     by_name = sorted(members, key=lambda each: natural(each.name))
     rows = [(each.name, each.state.value, each.node or "-", ",".join(each.gates) or "-") for each in by_name]
     if any(each.gates for each in members):
-        yield from table(("MEMBER", "STATE", "NODE", "GATES"), rows[:SHOWN_MEMBERS])
+        yield from table(("MEMBER", "STATE", "NODE", "GATES"), rows[:most])
     elif rows:
-        yield from table(("MEMBER", "STATE", "NODE"), [row[:3] for row in rows[:SHOWN_MEMBERS]])
-    if len(rows) > SHOWN_MEMBERS:
-        yield f"... and {len(rows) - SHOWN_MEMBERS} more: -o json has all"
+        yield from table(("MEMBER", "STATE", "NODE"), [row[:3] for row in rows[:most]])
+    if len(rows) > most:
+        yield f"... and {len(rows) - most} more: -o wide has all"
 
 
 def counts(gang: GangSummary) -> str:

@@ -43,7 +43,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _ask(args: argparse.Namespace, namespace: str | None) -> None:
     with asking.extender_of(args) as extender:
-        if args.output in ("json", "yaml"):
+        if args.output in output.FOR_PROGRAMS:
             output.dump(_read(extender, namespace), args.output)
         elif args.watch:
             for body, changed in output.changes(lambda: _read(extender, namespace)):

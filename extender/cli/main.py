@@ -36,24 +36,42 @@ COMMANDS = {
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """A name under which the commands are called, and those that it has. file: of the program, for completion. finds_leader: the
-    extender that is asked is the leader's by default, not the one on loopback."""
+    """A name under which the commands are called, and those that it has. file: of the program, for completion. examples: of its
+    own help. finds_leader: the extender that is asked is the leader's by default, not the one on loopback."""
 
     name: str
     file: str
     description: str
     commands: Sequence[str]
+    examples: Mapping[str, str]
     finds_leader: bool = False
 
 
 GANG_EXTENDER = Program(
-    "gang-extender", "gang-extender", "Gang scheduling for the stock kube-scheduler.", tuple(COMMANDS)
+    "gang-extender",
+    "gang-extender",
+    "Gang scheduling for the stock kube-scheduler.",
+    tuple(COMMANDS),
+    {
+        "demo": "gangs that start, wait and preempt, without a cluster",
+        "simulate cluster.yaml gang.yaml": "where the pods of a cluster's files would go",
+        "doctor --kube-scheduler-config kube-scheduler.yaml --config extender.yaml": "before an installation",
+        "explain team-a/train": "why a gang waits, asked in the extender's pod",
+        "help simulate": "examples of one command",
+    },
 )
 KUBECTL_GANG = Program(
     "kubectl gang",
     "kubectl-gang",
     "Gangs of a cluster: what they wait for, and what would be.",
     ("list", "explain", "why", "whatif", "drain", "doctor", "completion", "version"),
+    {
+        "list": "the gangs of the namespace that is chosen",
+        "explain train": "why one waits, and what would make it fit",
+        "whatif --members 8 --requests cpu=4,nvidia.com/gpu=8": "would eight such pods start now, and where",
+        "drain node-7": "before `kubectl drain node-7`: what that would do to gangs",
+        "help whatif": "examples of one command",
+    },
     finds_leader=True,
 )
 PROGRAMS = (GANG_EXTENDER, KUBECTL_GANG)
@@ -66,7 +84,12 @@ OF_SERVER = frozenset(
 def build_parser(commands: Sequence[str] = (), program: Program = GANG_EXTENDER) -> argparse.ArgumentParser:
     """commands: those whose arguments are wanted; the others are named alone. Only these are imported: serve has to patch before
     anything else is there."""
-    parser = argparse.ArgumentParser(prog=program.name, description=program.description)
+    parser = argparse.ArgumentParser(
+        prog=program.name,
+        description=program.description,
+        epilog=_examples(program.examples, program),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     parser.add_argument("--version", action="store_true", help=COMMANDS["version"])
     subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for name in commands or program.commands:
@@ -126,7 +149,7 @@ def main(argv: Sequence[str] | None = None, program: Program = GANG_EXTENDER) ->
 
 def _run(arguments: list[str], program: Program) -> int:
     if arguments[:1] == ["--version"]:
-        arguments = ["version"]
+        arguments = ["version", *arguments[1:]]
     elif arguments[:1] == ["help"]:
         arguments = [*arguments[1:2], "--help"]
     if not arguments or arguments[0] not in program.commands:

@@ -9,23 +9,32 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+FOR_PROGRAMS = ("json", "yaml")
 WATCH_SECONDS = 2.0
 TIMES = frozenset(("since", "waitingSince", "until"))
 """Fields that differ by a second from one answer to the next though nothing has changed."""
 
 
 def add_arguments(parser: argparse.ArgumentParser, *more: str, watch: bool = False) -> None:
-    """more: forms besides text, json and yaml."""
-    parser.add_argument("-o", "--output", choices=("text", *more, "json", "yaml"), default="text", help="(%(default)s)")
+    """more: forms besides text, json and yaml. Where wide is one, it leaves nothing out, or has more columns."""
+    forms = ("text", *more, *FOR_PROGRAMS)
+    parser.add_argument("-o", "--output", choices=forms, default="text", help="(%(default)s)")
     if watch:
         parser.add_argument(
-            "-w", "--watch", action="store_true", help="then what has changed, until it is interrupted (of text only)"
+            "-w",
+            "--watch",
+            action="store_true",
+            help="go on with what changes, until it is interrupted (text and wide)",
         )
 
 
 def dump(body: bytes, output: str) -> None:
     """json or yaml."""
-    value = json.loads(body)
+    show_value(json.loads(body), output)
+
+
+def show_value(value: Any, output: str) -> None:
+    """Likewise."""
     if output == "json":
         as_json(value)
         return
@@ -42,6 +51,20 @@ def as_json(value: Any) -> None:
 
 def show(lines: Iterable[str]) -> None:
     print("\n".join(lines), flush=True)
+
+
+def show_page(
+    read: Callable[[], bytes], args: argparse.Namespace, lines: Callable[[bytes, str], Iterable[str]]
+) -> None:
+    """A page on one thing, once or whenever it changes. read: its JSON. lines: of its JSON, by the form that is asked for."""
+    if args.output in FOR_PROGRAMS:
+        dump(read(), args.output)
+    elif not args.watch:
+        show(lines(read(), args.output))
+    else:
+        for number, (body, _) in enumerate(changes(read)):
+            show([""] if number else [])
+            show(lines(body, args.output))
 
 
 def pause() -> None:

@@ -6,9 +6,12 @@ Patches before anything else is imported, so that the whole process runs on one 
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Callable
 from typing import Any
+
+NOT_READ = "; $KUBECONFIG is set, and serve acts on no file that is not named: --kubeconfig FILE, or --context NAME of $KUBECONFIG"
 
 EXAMPLES = {
     "serve --config extender.yaml": "in a pod, beside a kube-scheduler: as manifests/sidecar runs it",
@@ -149,7 +152,8 @@ def _builder(args: argparse.Namespace, configuration: Any) -> Callable[[Callable
         if not args.cluster:
             connect().close()
     except IdentityError as error:
-        raise UsageError(str(error)) from error
+        unread = "" if args.cluster or args.kubeconfig or not os.environ.get("KUBECONFIG") else NOT_READ
+        raise UsageError(f"{error}{unread}") from error
     address = args.advertise_address or args.bind_address, args.port
     return lambda offload: factory.build(
         configuration, connect(), offload=offload, address=address, settled=keep_what_was_listed

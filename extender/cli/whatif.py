@@ -61,7 +61,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="pods, PodGroups and workloads that make them, in place of --members; may be given again",
     )
     namespaces.add_arguments(parser, lists=False)
-    output.add_arguments(parser)
+    output.add_arguments(parser, "wide")
     asking.add_arguments(parser)
 
 
@@ -85,10 +85,10 @@ def run(args: argparse.Namespace) -> int:
         found = codec.decode(body, WhatIf)
         if cluster is not None:
             found = replace(found, quotas=quotas.refusals(cluster, question))
-    if args.output != "text":
+    if args.output in output.FOR_PROGRAMS:
         output.dump(codec.encode(found), args.output)
     else:
-        output.show(outlook_text.of_what_if(found, terminal.of()))
+        output.show(outlook_text.of_what_if(found, terminal.of(), wide=args.output == "wide"))
     return 0
 
 

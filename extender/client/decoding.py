@@ -16,7 +16,6 @@ from typing import TypeVar
 import msgspec
 from msgspec import Struct
 
-from extender import metrics
 from extender.api import codec
 from extender.api.metav1 import ListMeta, ObjectMeta
 from extender.client.errors import UnreadableError
@@ -110,6 +109,8 @@ class UnreadableObjects:
             self.remove(key)
 
     def _report(self, obj: Unreadable) -> None:
+        from extender import metrics  # of no use to a command, which decodes objects too
+
         metrics.unexpected_errors.labels(f"unreadable-{self._kind}").inc()
         log.error(
             "object cannot be read kind=%s namespace=%s name=%s error=%s",

@@ -13,14 +13,13 @@ from typing import Any, Generic, TypeVar
 
 from extender.client.deliveries import Deliveries, EventHandler
 from extender.client.errors import ApiError
-from extender.client.interface import API, LEASES, PODS, ResourceType, Unreadable
+from extender.client.interface import API, LEASES, NON_TERMINAL_PODS, PODS, ResourceType, Unreadable
 from extender.client.reflector import WATCH_SECONDS, Reflector
 from extender.client.store import Store
 from extender.crash import guarded
 
 T = TypeVar("T", bound=Any)
 
-NON_TERMINAL_PODS = "status.phase!=Succeeded,status.phase!=Failed"
 # A watch lasts half a minute, and a silent one is followed by a check: this is four of them in vain.
 STALE_SECONDS = 120.0
 # Its holder renews it every 2 s and loses it after 15: a watch that has stalled is found before.

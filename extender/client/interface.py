@@ -56,6 +56,7 @@ class ResourceType(Generic[T]):
 
 
 PODS = ResourceType("v1", "pods", "Pod", corev1.Pod)
+NON_TERMINAL_PODS = "status.phase!=Succeeded,status.phase!=Failed"  # a field selector
 NODES = ResourceType("v1", "nodes", "Node", corev1.Node, namespaced=False)
 NAMESPACES = ResourceType("v1", "namespaces", "Namespace", corev1.Namespace, namespaced=False)
 SERVICES = ResourceType("v1", "services", "Service", corev1.Service)

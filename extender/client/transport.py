@@ -20,8 +20,8 @@ from urllib.parse import urlencode
 import urllib3
 from urllib3.util import Timeout
 
-from extender import metrics
 from extender.api import codec
+from extender.client import request_counts
 from extender.client.answers import error_of
 from extender.client.connections import Answered, ConnectionPool, new_pool
 from extender.client.credentials import Credentials, Route
@@ -147,7 +147,7 @@ class Transport:
                 timeout=_timeout(read_seconds, left),
                 pool_timeout=_pool_seconds(left),  # type: ignore[arg-type] # parts of seconds, too
             )
-        metrics.child(metrics.api_requests, "GET", str(response.status)).inc()
+        request_counts.counted("GET", str(response.status))
         if response.status >= 300:
             data, retry_after = response.read(), response.headers.get("Retry-After", "")
             response.close()
@@ -213,7 +213,7 @@ class Transport:
                 timeout=_timeout(REQUEST_SECONDS, left),
                 pool_seconds=_pool_seconds(left),
             )
-        metrics.child(metrics.api_requests, method, str(answered.status)).inc()
+        request_counts.counted(method, str(answered.status))
         return answered
 
 
@@ -247,7 +247,7 @@ def _failures(method: str, path: str) -> Iterator[None]:
     try:
         yield
     except (urllib3.exceptions.HTTPError, OSError) as error:
-        metrics.child(metrics.api_requests, method, "error").inc()
+        request_counts.counted(method, "error")
         silent = isinstance(error, urllib3.exceptions.ReadTimeoutError)
         text = f"{method} {path.partition('?')[0]}: {_reason(error)}"
         raise (TimedOutError if silent else ConnectionFailedError)(text) from error

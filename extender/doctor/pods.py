@@ -13,7 +13,6 @@ from functools import partial
 from extender.api import corev1
 from extender.client import interface as kinds
 from extender.client.errors import ForbiddenError, NotFoundError
-from extender.client.informer import NON_TERMINAL_PODS
 from extender.client.interface import list_all
 from extender.client.transport import USER_AGENT
 from extender.config.findings import Finding, Severity
@@ -69,7 +68,7 @@ def _pod_groups(ask: Questions) -> tuple[Collection[str], Collection[str]]:
 def _look_through(ask: Questions, groups: Collection[str], seen: _Seen) -> None:
     labels = GroupLabels.of(ask.configuration.coscheduling_args)
     preset_keys = {str(each.group) for each in presets()}
-    for pod in list_all(ask.api, kinds.PODS, field_selector=NON_TERMINAL_PODS):
+    for pod in list_all(ask.api, kinds.PODS, field_selector=kinds.NON_TERMINAL_PODS):
         if any(CONTROLLER_IMAGE in container.image for container in pod.spec.containers):
             seen.controllers.append(pod.key)
         ref, ours = labels.group_of(pod), ask.configuration.serves(pod.spec.scheduler_name)

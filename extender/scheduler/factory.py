@@ -20,6 +20,7 @@ from extender.client.ended_pods import ENDED_PODS, SUCCEEDED_PODS, hand_over_end
 from extender.client.events import Recorder
 from extender.client.informer import InformerFactory
 from extender.client.interface import API, LEASES, NAMESPACES, NODES, POD_DISRUPTION_BUDGETS, POD_GROUPS, PODS
+from extender.client.request_counts import count_by
 from extender.client.short_steps import ShortSteps
 from extender.config.defaults import served_profiles
 from extender.config.types import ExtenderConfiguration
@@ -102,6 +103,7 @@ def build(
 
     address: where our verbs are reached, for the Service of `leader_service`. settled: called once, when the whole cluster has been seen.
     """
+    count_by(metrics.count_api_request)
     return _Assembly(configuration, api, offload, clock, host_name or socket.gethostname(), address).scheduler(settled)
 
 

@@ -307,6 +307,35 @@ def test_a_list_that_is_watched_shows_what_has_changed(
     assert len(shown) == 4
 
 
+@pytest.mark.parametrize("arguments", [["why", "waits-0"], ["explain", "waits"]], ids=" ".join)
+def test_one_thing_that_is_watched_is_shown_again_when_it_changes(
+    leader: Leading, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], arguments: list[str]
+) -> None:
+    pauses: list[int] = []
+
+    def pause() -> None:
+        pauses.append(len(pauses))
+        if len(pauses) == 2:
+            leader.bench.pod("waits-9", "waits", cpu="2")
+        if len(pauses) == 3:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(output, "pause", pause)
+    assert kubectl_gang([*arguments, "-w", "--kubeconfig", str(leader.kubeconfig)]) == 130
+    shown = capsys.readouterr().out
+    assert (shown.count("default/waits: "), shown.count("waits-9")) == (2, 1)
+
+
+def test_wide_shows_all_members(leader: Leading, ask: Ask) -> None:
+    for number in range(9, 50):
+        leader.bench.pod(f"waits-{number}", "waits", cpu="2")
+    for command in (["explain", "waits"], ["why", "waits-0"]):
+        assert "... and 10 more: -o wide has all" in ask(*command)
+        assert "waits-49" in ask(*command, "-o", "wide")
+    for command in (["whatif", "--members", "2"], ["drain", "n0"]):
+        assert ask(*command, "-o", "wide") == ask(*command)
+
+
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
@@ -329,6 +358,7 @@ def test_a_list_that_is_watched_shows_what_has_changed(
         (["whatif", "--members", "2", "-f", "x.yaml"], "whatif: --members says of members"),
         (["whatif", "-f", "no-such-file.yaml"], "no-such-file.yaml: No such file or directory"),
         (["explain", "a/b/c"], "a/b/c: wanted NAMESPACE/NAME"),
+        (["drain", "no/de"], "kubectl gang: drain: no/de: a node is in no namespace, and no name of one has a /"),
         (["list", "--server", "nowhere"], "--server nowhere: wanted a URL"),
     ],
     ids=lambda each: " ".join(each) if isinstance(each, list) else "",

@@ -3,18 +3,44 @@
 from __future__ import annotations
 
 import importlib
+import json
+import platform
 import re
 import shlex
 
 import pytest
 
-from extender.cli.main import COMMANDS, build_parser, main
+from extender.cli.main import COMMANDS, PROGRAMS, Program, build_parser, main
 
 
 @pytest.mark.parametrize("arguments", [["version"], ["--version"]])
 def test_the_version(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(arguments) == 0
     assert capsys.readouterr().out == "gang-extender 0.1.0\n"
+
+
+@pytest.mark.parametrize("arguments", [["version"], ["--version"]])
+def test_the_version_for_programs(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*arguments, "-o", "json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told == {"name": "gang-extender", "version": "0.1.0", "python": platform.python_version()}
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.file)
+def test_help_of_all_ends_with_examples_that_the_program_takes(
+    program: Program, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        main(["--help"], program)
+    _, _, shown = capsys.readouterr().out.partition("\nexamples:\n")
+    examples = re.findall(rf"^  {program.name} (.*)$", shown, re.MULTILINE)
+    assert examples == list(program.examples) != []
+    for example in examples:
+        command, *arguments = shlex.split(example)
+        if command == "help":
+            assert arguments[0] in program.commands
+        else:
+            build_parser([command], program).parse_args([command, *arguments])
 
 
 @pytest.mark.parametrize("command", ["", *COMMANDS])

@@ -62,7 +62,7 @@ def places(count: int, node: str = "n{}") -> tuple[Place, ...]:
             "n      10      p-0, p-1, p-2, p-3, p-4, p-5, p-6, p-7 ...",
             id="many on a node",
         ),
-        pytest.param(outlook(places=places(41)), "... and 1 more: -o json has all", id="many nodes"),
+        pytest.param(outlook(places=places(41)), "... and 1 more: -o wide has all", id="many nodes"),
         pytest.param(outlook(reason="a\x1b[2Jb"), r"  reason       a\x1b[2Jb", id="nothing that a terminal obeys"),
     ],
 )
@@ -82,6 +82,26 @@ def test_what_if(gang: GangOutlook, line: str) -> None:
 )
 def test_no_label_runs_into_its_text(view: PreemptionView) -> None:
     assert all(len(label) <= LABEL_WIDTH for label, _ in preemption_lines(view))
+
+
+def test_wide_leaves_nothing_out() -> None:
+    many, pods = places(41), tuple(f"a/p-{number}" for number in range(11))
+    victims = PreemptionView(tuple(Victim(pod, "n", 0) for pod in pods))
+    gang = outlook(places=many, preemption=victims, reserved_for=pods)
+    on_one = outlook(places=places(41, "n"))
+    drain = DrainOutlook(
+        "n", (drained(places=many), drained(here=(), promised=pods)), budgets=(UsedUpBudget("a/b", 0, pods),)
+    )
+    for wide, whole in ((False, 0), (True, 1)):
+        text = "\n".join(
+            [
+                *outlook_text.of_what_if(WhatIf((gang, on_one)), wide=wide),
+                *outlook_text.of_drain(drain, wide=wide),
+            ]
+        )
+        assert ("..." in text, "more" in text) == (not whole, not whole)
+        assert text.count("p-40") == 2 * whole
+        assert text.count("a/p-10") == 4 * whole
 
 
 def test_nodes_come_in_their_natural_order() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -103,3 +104,16 @@ def test_a_context_is_of_a_kubeconfig(tmp_path: Path) -> None:
     command = [*COMMAND, "--cluster", str(file), "--context", "lab"]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=SECONDS)
     assert (done.returncode, done.stderr) == (2, "gang-extender: --context: of a kubeconfig; not with --cluster\n")
+
+
+@pytest.mark.parametrize("named", [True, False], ids=["$KUBECONFIG is set", "it is not"])
+def test_outside_of_a_pod_the_file_that_is_not_read_is_named(tmp_path: Path, named: bool) -> None:
+    environment = {key: value for key, value in os.environ.items() if not key.startswith(("KUBE", "KUBERNETES_"))}
+    if named:
+        environment["KUBECONFIG"] = str(tmp_path / "kubeconfig")
+    ports = [f"--port={free_port()}", f"--ops-port={free_port()}"]
+    done = subprocess.run(
+        [*COMMAND, *ports], capture_output=True, text=True, check=False, timeout=SECONDS, env=environment
+    )
+    assert (done.returncode, "not in a cluster" in done.stderr) == (2, True), done.stderr
+    assert ("$KUBECONFIG is set" in done.stderr and "--kubeconfig FILE" in done.stderr) == named

@@ -12,8 +12,8 @@ from extender.api import corev1
 from extender.api.metav1 import ObjectMeta
 from extender.client.embedded import EmbeddedAPI
 from extender.client.errors import ApiError, ForbiddenError
-from extender.client.informer import NON_TERMINAL_PODS, STALE_SECONDS, Informer, InformerFactory, InformerState
-from extender.client.interface import LEASES, NODES, POD_GROUPS, PODS, Page, ResourceType, Unreadable
+from extender.client.informer import STALE_SECONDS, Informer, InformerFactory, InformerState
+from extender.client.interface import LEASES, NODES, NON_TERMINAL_PODS, POD_GROUPS, PODS, Page, ResourceType, Unreadable
 from tests.objects import make_node
 
 READ = "objects that cannot be read: 2, see the log"
