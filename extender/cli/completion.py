@@ -1,4 +1,4 @@
-"""`completion SHELL`: what makes a shell complete these commands; and `kubectl_complete-gang`, by which kubectl does it.
+"""`completion SHELL`: a script that completes these commands in a shell; and `kubectl_complete-gang`, by which kubectl does it.
 
 argcomplete reads the parsers. Names of gangs, pods and nodes are asked for, within a moment or not at all: a completion never fails.
 kubectl: pkg/cmd/plugin (kubectl_complete-NAME), github.com/spf13/cobra (ShellCompDirective)

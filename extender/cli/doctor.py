@@ -44,7 +44,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--config", metavar="FILE", help="the ExtenderConfiguration that the extender runs with")
     kubeconfig_flags.add_arguments(
-        parser, "examine this cluster too, without a file named also; nothing is written to it"
+        parser,
+        "the cluster to examine; without --config, --kube-scheduler-config and --server, the one that kubectl would take; only read",
     )
     parser.add_argument(
         "--server", metavar="URL", help="examine a running extender too, at its ops listener: http://127.0.0.1:8889"

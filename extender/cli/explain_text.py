@@ -134,7 +134,7 @@ def _fields(status: GangStatus, now: datetime, wide: bool) -> Iterator[str]:
     if status.relaxations:
         yield from _field("would fit", relaxation_lines(status.relaxations))
     if status.told:
-        yield from _field("pods hear", [status.told])
+        yield from _field("message", [status.told])
 
 
 def _kept_free(kept: KeptFree, now: datetime) -> Iterator[str]:
@@ -194,7 +194,7 @@ def _field(label: str, texts: Iterable[str]) -> Iterator[str]:
 def shortfall_lines(short: Shortfall) -> Iterator[str]:
     text = f"{short.placed} of {short.needed} members would find a place"
     if short.resource:
-        text += f"; {short.resource} runs out first: {short.missing} more would be wanted"
+        text += f"; {short.resource} runs out first: {short.missing} more needed"
     yield text
     if short.domains:
         best = ", ".join(f"{domain.name} holds {domain.holds}" for domain in short.domains[:SHOWN_DOMAINS])

@@ -29,7 +29,7 @@ COMMANDS = {
     "drain": "which gangs would fall below minMember if a node were drained, and where their members would go",
     "doctor": "what is wrong with the configuration files of an installation, and what to do about it",
     "schema": "JSON schemas of the extender's configuration and of what the commands print",
-    "completion": "what makes a shell complete these commands",
+    "completion": "print a script that completes these commands in a shell",
     "version": "print the version",
 }
 
@@ -63,7 +63,7 @@ GANG_EXTENDER = Program(
 KUBECTL_GANG = Program(
     "kubectl gang",
     "kubectl-gang",
-    "Gangs of a cluster: what they wait for, and what would be.",
+    "Why the gangs of a cluster wait, whether a new gang would fit, and what a drain would break.",
     ("list", "explain", "why", "whatif", "drain", "doctor", "completion", "version"),
     {
         "list": "the gangs of the namespace that is chosen",

@@ -13,7 +13,10 @@ DEFAULT = "default"
 def add_arguments(parser: argparse.ArgumentParser, *, lists: bool) -> None:
     """lists: whether it shows the gangs of several namespaces."""
     parser.add_argument(
-        "-n", "--namespace", metavar="NAMESPACE", help="of what is named without one; of a list only its own are shown"
+        "-n",
+        "--namespace",
+        metavar="NAMESPACE",
+        help="the namespace of names given without one, and the only one that is listed",
     )
     if lists:
         parser.add_argument(

@@ -23,7 +23,7 @@ from extender.plugins.coscheduling.report.outlook import (
 
 SHOWN_NODES = 40
 SHOWN_NAMES = 8
-STANDBY = "this extender does not lead: it knows of no places that are promised to others; ask the one that does"
+STANDBY = "this extender does not lead: it does not know which places are promised to others; ask the one that does"
 
 
 def of_what_if(found: WhatIf, terminal: Terminal = PLAIN, *, wide: bool = False) -> Iterator[str]:
@@ -134,7 +134,7 @@ def of_pod(pod: PodStatus, now: datetime, terminal: Terminal = PLAIN, *, wide: b
     if not pod.group:
         yield "  it is of no gang"
     if pod.message and not pod.node:
-        yield from fields([("last heard", [pod.message])], terminal)
+        yield from fields([("message", [pod.message])], terminal)
     if pod.gang is not None:
         yield ""
         yield from gang_page(pod.gang, now, terminal, wide=wide)

@@ -1,6 +1,6 @@
 """What ResourceQuotas would refuse of pods that are not there yet: `whatif` says it, as the caller may see the quotas of its namespace.
 
-The API server refuses such a pod when it is created, so that no scheduler ever hears of it. Computed as its admission does, for all pods
+The API server refuses such a pod when it is created, so that no scheduler ever sees it. Computed as its admission does, for all pods
 of the question together; what other admission plugins change or refuse is not known here.
 Kubernetes: k8s.io/apiserver/pkg/admission/plugin/resourcequota/controller.go (CheckRequest), pkg/quota/v1/evaluator/core/pods.go
 """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import structs
 
@@ -42,7 +42,7 @@ def show(report: Report, form: str, namespace: str = "") -> None:
 
 def _tables(report: Report, shown_on: Terminal) -> Iterable[str]:
     pods = sorted(report.pods, key=lambda pod: (natural(pod.namespace), natural(pod.name)))
-    yield from table(PODS, [_pod(pod) for pod in pods], shown_on, GAP)
+    yield from table(PODS, list(_pods(pods)), shown_on, GAP)
     if report.gangs:
         yield ""
         gangs = sorted(report.gangs, key=lambda gang: (natural(gang.namespace), natural(gang.group)))
@@ -50,6 +50,17 @@ def _tables(report: Report, shown_on: Terminal) -> Iterable[str]:
     yield ""
     counts = ", ".join(f"{count} {state}" for state, count in report.summary.items()) or "no pods"
     yield f"{counts}; settled after {report.settled_at:g} virtual seconds"
+
+
+def _pods(pods: Sequence[PodReport]) -> Iterator[Sequence[str]]:
+    """Members of a gang that wait for one reason are one row, where the first of them would stand; JSON and YAML have each."""
+    alike: dict[Sequence[str], list[PodReport]] = {}
+    for number, pod in enumerate(pods):
+        same = (pod.namespace, pod.group, *_pod(pod)[2:]) if pod.group and not pod.node else (str(number),)
+        alike.setdefault(same, []).append(pod)
+    for first, *more in alike.values():
+        namespace, name, *rest = _pod(first)
+        yield namespace, f"{name} and {len(more)} more" if more else name, *rest
 
 
 def _pod(pod: PodReport) -> Sequence[str]:

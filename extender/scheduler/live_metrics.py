@@ -113,7 +113,7 @@ def of_informers(informers: InformerFactory) -> Iterable[Gauge]:
     def age() -> GaugeMetricFamily:
         ages = {(state.resource,): state.age for state in informers.states() if state.served}
         return _family(
-            "gang_extender_cache_age_seconds", "Since the API server was heard last.", ("resource",), ages.items()
+            "gang_extender_cache_age_seconds", "Since the last word of the API server.", ("resource",), ages.items()
         )
 
     def unreadable() -> GaugeMetricFamily:

@@ -5,7 +5,7 @@ Frozen structs in camelCase; docs/simulate.md describes every field.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 from msgspec import Struct
@@ -40,7 +40,7 @@ class Described(Struct, frozen=True, rename="camel", omit_defaults=True, gc=Fals
 
 
 class PodReport(Described, frozen=True, gc=False):
-    """bound_at: virtual seconds since the beginning."""
+    """bound_at: virtual seconds since the beginning. group: the name of the one that it is a member of."""
 
     namespace: str
     name: str
@@ -51,6 +51,7 @@ class PodReport(Described, frozen=True, gc=False):
     attempts: int = 0
     bound_at: float | None = None
     preempted_by: str = ""
+    group: str = ""
 
 
 class GangReport(Described, frozen=True, gc=False):
@@ -85,8 +86,10 @@ def pod_reports(
     served: frozenset[str],
     driver: Driver,
     journal: Journal,
+    group_of: Callable[[corev1.Pod], str],
 ) -> list[PodReport]:
-    """before: the pods of the files; after: those that are left, by UID. served: the scheduler names of the profiles."""
+    """before: the pods of the files; after: those that are left, by UID. served: the scheduler names of the profiles. group_of: the name
+    of a pod's group; empty for none."""
     held = frozenset(driver.held)
     reports = []
     for old in sorted(before, key=lambda pod: (pod.namespace, pod.name)):
@@ -103,6 +106,7 @@ def pod_reports(
                 attempts=driver.attempts.get(old.uid, 0),
                 bound_at=driver.bound_at.get(old.uid),
                 preempted_by=journal.preempted_by.get(old.uid, ""),
+                group=group_of(old),
             )
         )
     return reports

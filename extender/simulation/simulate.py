@@ -9,6 +9,7 @@ import random
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
+from extender.api import corev1
 from extender.client.embedded.feed import Feed
 from extender.client.interface import PERSISTENT_VOLUME_CLAIMS, PODS
 from extender.config.types import ExtenderConfiguration, KubeSchedulerConfiguration
@@ -77,7 +78,8 @@ class Simulation:
             self.close()
         after = {pod.uid: pod for pod in self._cluster.api.list_page(PODS, limit=_EVERYTHING).items}
         served = frozenset(self._parts.profiles)
-        pods = pod_reports([*self._cluster.pods, *self._workloads.made], after, served, self.driver, self._journal)
+        before = [*self._cluster.pods, *self._workloads.made]
+        pods = pod_reports(before, after, served, self.driver, self._journal, self._group_of)
         return Report(
             seed=self._seed,
             settled_at=self._progress.since,
@@ -87,6 +89,11 @@ class Simulation:
             gangs=gang_reports(self._parts.coscheduling, self._journal),
             warnings=(*self._warnings, *_never_made(self._workloads)),
         )
+
+    def _group_of(self, pod: corev1.Pod) -> str:
+        coscheduling = self._parts.coscheduling
+        ref = coscheduling.manager.labels.group_of(pod) if coscheduling is not None else None
+        return ref.key.partition("/")[2] if ref is not None else ""
 
     def close(self) -> None:
         self.driver.close()

@@ -42,7 +42,7 @@ def test_a_gang_that_is_too_big_says_how_short_it_is_and_runs_when_that_is_there
         "1 more node with cpu 4, like node-1",
     ]
     text = explain(module_programs, "default/train")
-    assert "4 of 6 members would find a place; cpu runs out first: 2 more would be wanted" in text
+    assert "4 of 6 members would find a place; cpu runs out first: 2 more needed" in text
     assert "default/train   Denied" in explain(module_programs)
 
     cluster.node("node-2", cpu="4")

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -33,6 +33,10 @@ FOUND = re.compile(
     r"|(?<![\w'])Whose\b",  # a sentence; within one, `pods whose room is free` is plain
     re.IGNORECASE,
 )
+BEGUN_BY = re.compile(r"(?<!\w)(?:nobody|somebody|everybody|anybody)_\w+", re.IGNORECASE)  # the name of a variable
+HEARING = re.compile(r"\b(?:hears?|heard)\b", re.IGNORECASE)
+"""A pod has a message, and a program is told: where users read, neither hears."""
+FOR_USERS = ["README.md", "SECURITY.md", "docs/*.md", "docs/tasks/*.md", "manifests/**/*", "extender/cli/*.py"]
 PERSON = re.compile(rf"\b(?:{'|'.join(PEOPLE)})s?[ _]who$", re.IGNORECASE)
 READ = [
     "extender/**/*.py",
@@ -53,11 +57,11 @@ def without_a_subject(text: str) -> list[str]:
         before = text[max(0, match.start() - 20) : match.end()]
         if not (PERSON.search(before) or match.group() == "whose"):
             found.append(match.group())
-    return found
+    return found + BEGUN_BY.findall(text)
 
 
-def files() -> Iterator[Path]:
-    for pattern in READ:
+def files(patterns: Sequence[str] = READ) -> Iterator[Path]:
+    for pattern in patterns:
         yield from (file for file in sorted(PROJECT.glob(pattern)) if file.is_file() and file != Path(__file__))
 
 
@@ -66,6 +70,7 @@ def files() -> Iterator[Path]:
     [
         pytest.param("Nobody is evicted.", ["Nobody"], id="a sentence"),
         pytest.param("def test_who_waits_is_told() -> None:", ["_who"], id="the name of a test"),
+        pytest.param("nobody_yet = True", ["nobody_yet"], id="the name of a variable"),
         pytest.param("Whose time has come is planned.", ["Whose"], id="a sentence that begins so"),
         pytest.param("pods whose room is free", [], id="a relative clause of a thing"),
         pytest.param("a tenant who may create pods", [], id="a person"),
@@ -82,5 +87,15 @@ def test_every_sentence_and_every_name_has_a_subject() -> None:
         for file in files()
         for number, line in enumerate(file.read_text().splitlines(), 1)
         if (words := without_a_subject(line))
+    ]
+    assert found == []
+
+
+def test_where_users_read_no_pod_hears() -> None:
+    found = [
+        f"{file.relative_to(PROJECT)}:{number}: {' '.join(words)}"
+        for file in files(FOR_USERS)
+        for number, line in enumerate(file.read_text().splitlines(), 1)
+        if (words := HEARING.findall(line))
     ]
     assert found == []

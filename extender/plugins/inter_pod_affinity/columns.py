@@ -98,12 +98,12 @@ def judge_by_columns(counts: TopologyCounts, table: NodeTable) -> IntColumn | No
         codes[_met(table, key, columns.existing_anti)] = 3
     for key in {term.topology_key for term in counts.anti_terms}:
         codes[_met(table, key, columns.anti)] = 2
-    missing, nobody_yet = np.zeros(len(table), dtype=np.bool_), np.zeros(len(table), dtype=np.bool_)
+    missing, unmatched = np.zeros(len(table), dtype=np.bool_), np.zeros(len(table), dtype=np.bool_)
     for key in {term.topology_key for term in counts.affinity_terms}:
         missing |= table.label(key).codes < 0
-        nobody_yet |= ~_met(table, key, columns.affinity)
+        unmatched |= ~_met(table, key, columns.affinity)
     if counts.affinity or not matches_all(counts.affinity_terms, counts.pod):
-        missing |= nobody_yet
+        missing |= unmatched
     codes[missing] = 1
     return codes
 

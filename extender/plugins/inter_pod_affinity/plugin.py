@@ -210,13 +210,13 @@ def _merged_weighted(
 
 def _affinity_met(counts: TopologyCounts, labels: Mapping[str, str]) -> bool:
     """Every term has its pod in the node's domain; the first pod of a group that asks for itself needs none."""
-    nobody_yet = False
+    unmatched = False
     for term in counts.affinity_terms:
         value = labels.get(term.topology_key)
         if value is None:
             return False
         if counts.affinity.get((term.topology_key, value), 0) <= 0:
-            nobody_yet = True
-    if nobody_yet:
+            unmatched = True
+    if unmatched:
         return not counts.affinity and matches_all(counts.affinity_terms, counts.pod)
     return True

@@ -28,6 +28,8 @@ WHOLE: dict[str, str] = {
     "group_hints.py _standing": "two versions are compared",
     "helpful_events.py changed_labels": "two versions of a node are compared",
     "members.py shape_of": "members are alike if those that selectors look at are",
+    "group_members.py _without_record": "two versions are compared, but for our own record",
+    "installed.py _is_ours": "a ConfigMap's of the extender's own namespace, compared with a word",
     "group_annotations.py relevant": "whether any declared key is there",
     "group_annotations.py asked_by": "whether any declared key is there",
     "roles.py role_of": "the owner names the label; the value is cut, compared with the roles and counted",

@@ -108,7 +108,7 @@ def test_a_wide_list_says_what_is_missing(ask: Ask) -> None:
 def test_explain_says_why_and_what_would_do(ask: Ask) -> None:
     text = ask("explain", "waits")
     assert text.startswith("default/waits: Denied")
-    assert "4 of 9 members would find a place; cpu runs out first: 10 more would be wanted" in text
+    assert "4 of 9 members would find a place; cpu runs out first: 10 more needed" in text
     assert "minMember 4 instead of 9" in text
     assert yaml.safe_load(ask("explain", "waits", "-o", "yaml"))["gang"]["name"] == "waits"
 
@@ -136,7 +136,7 @@ def test_whatif_says_what_is_missing_and_whose_room_it_would_take(ask: Ask) -> N
     text = ask("whatif", "--members", "4", "--requests", "cpu=4", "--priority-class", "high")
     assert text.startswith("default/what-if: does not fit\n")
     assert "at priority 1000" in text
-    assert "2 of 4 members would find a place; cpu runs out first: 8 more would be wanted" in text
+    assert "2 of 4 members would find a place; cpu runs out first: 8 more needed" in text
     assert "default/runs-0 on n0 (priority 1, with its gang default/runs)" in text
     assert "2 more nodes with cpu 4, like n0" in text
 

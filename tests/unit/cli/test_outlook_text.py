@@ -179,7 +179,7 @@ def test_budgets_at_which_a_drain_waits() -> None:
         ),
         pytest.param(
             PodStatus("a/p", "s", message="0/3 nodes"),
-            ["pod a/p: Pending, on no node, of scheduler s", "  it is of no gang", "  last heard   0/3 nodes"],
+            ["pod a/p: Pending, on no node, of scheduler s", "  it is of no gang", "  message      0/3 nodes"],
             id="one that waits",
         ),
         pytest.param(

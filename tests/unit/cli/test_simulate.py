@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 
-from extender.cli import simulate
+from extender.cli import simulate, simulation_output
 from extender.cli.main import main
+from extender.simulation.report import PodReport
 
 CLUSTER = """\
 apiVersion: v1
@@ -87,6 +89,29 @@ def test_the_table_is_for_people(cluster: str, capsys: pytest.CaptureFixture[str
     assert lines[1].endswith(TOO_LARGE)
     assert lines[-3].split() == ["default", "nginx", "Bound", "2/2", "(min", "2)"]
     assert lines[-1].startswith("1 Pending, 2 Scheduled; settled after ")
+
+
+def test_members_that_wait_for_one_reason_are_one_row() -> None:
+    def pod(name: str, group: str = "g", message: str = "no room", **more: Any) -> PodReport:
+        return PodReport("a", name, "Pending", group=group, message=message, **more)
+
+    pods = [
+        pod("p-0"),
+        pod("p-1"),
+        pod("p-2", message="gated"),
+        pod("p-3"),
+        pod("q-0", group="h"),
+        pod("r-0", group=""),
+        pod("r-1", group=""),
+        pod("s-0", group="i", node="n1"),
+        pod("s-1", group="i", node="n1"),
+    ]
+    rows = [(name, message) for _, name, _, _, _, message in simulation_output._pods(pods)]
+    assert rows == [
+        ("p-0 and 2 more", "no room"),
+        ("p-2", "gated"),
+        *((name, "no room") for name in ("q-0", "r-0", "r-1", "s-0", "s-1")),
+    ]
 
 
 def test_a_namespace_is_shown_alone_and_the_summary_is_of_all(cluster: str, capsys: pytest.CaptureFixture[str]) -> None:

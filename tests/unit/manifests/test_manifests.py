@@ -65,7 +65,9 @@ def test_a_file_begins_with_what_it_is_for(file: Path) -> None:
 )
 def test_every_manifest_is_installed_by_the_kustomization_beside_it(file: Path) -> None:
     kustomization = yaml.safe_load((file.parent / "kustomization.yaml").read_text())
-    generated = [name for generator in kustomization.get("configMapGenerator", []) for name in generator["files"]]
+    generated = [
+        name for generator in kustomization.get("configMapGenerator", []) for name in generator.get("files", [])
+    ]
     assert file.name in [*kustomization["resources"], *generated, "kustomization.yaml"]
 
 

@@ -142,6 +142,17 @@ def test_an_alert_has_words_and_a_runbook(rule: dict[str, Any]) -> None:
     assert rule["labels"]["severity"] in ("critical", "warning")
 
 
+def test_one_setting_makes_a_url_of_every_runbook() -> None:
+    """tests/e2e/test_monitoring_manifests.py: what kustomize makes of it."""
+    kustomization = yaml.safe_load((FOLDER / "kustomization.yaml").read_text())
+    literals = {each["name"]: each.get("literals") for each in kustomization["configMapGenerator"]}
+    ((page,), (replacement,)) = literals["gang-extender-runbooks"], kustomization["replacements"]
+    assert re.fullmatch(r"page=https://[^#]+", page)
+    assert replacement["source"] == {"kind": "ConfigMap", "name": "gang-extender-runbooks", "fieldPath": "data.page"}
+    (target,) = replacement["targets"]
+    assert target["fieldPaths"] == ["spec.groups.*.rules.*.annotations.runbook_url"]
+
+
 def test_the_page_has_a_section_for_each_alert_in_their_order() -> None:
     assert HEADING.findall(RUNBOOKS.read_text()) == [rule["alert"] for rule in rules()]
 
@@ -177,6 +188,6 @@ def test_the_board_can_be_loaded() -> None:
 
 def test_the_board_comes_with_the_rules() -> None:
     (overlay,) = yaml.safe_load_all((FOLDER / "kustomization.yaml").read_text())
-    (config_map,) = overlay["configMapGenerator"]
+    (config_map,) = (each for each in overlay["configMapGenerator"] if "files" in each)
     assert config_map["files"] == ["dashboard.json"]
     assert config_map["options"]["labels"] == {"grafana_dashboard": "1"}

@@ -61,7 +61,7 @@ class Sick:
         self.scheduler: Scheduler = bench.scheduler
         self.pods = [bench.pod(name) for name in "ab"]
 
-    def everybody_asks_for(self, seconds: float) -> list[ExtenderFilterResult]:
+    def each_pod_asks_for(self, seconds: float) -> list[ExtenderFilterResult]:
         answers = []
         for _ in range(int(seconds / 5)):
             self.clock.now += 5
@@ -94,9 +94,9 @@ def check_of(checks: Sequence[Check], name: str) -> Check:
 
 @pytest.mark.faults
 def test_a_scheduler_that_errs_for_all_pods_is_first_not_ready_and_then_not_alive(sick: Sick) -> None:
-    assert all(answer.error for answer in sick.everybody_asks_for(30))
+    assert all(answer.error for answer in sick.each_pod_asks_for(30))
     assert check_of(sick.scheduler.readiness(), "filter").ok
-    sick.everybody_asks_for(5)
+    sick.each_pod_asks_for(5)
     ready = check_of(sick.scheduler.readiness(), "filter")
     assert (ready.ok, ready.reason) == (
         False,
@@ -105,14 +105,14 @@ def test_a_scheduler_that_errs_for_all_pods_is_first_not_ready_and_then_not_aliv
     assert check_of(sick.scheduler.liveness(), "filter").ok
     useless = check_of(sick.scheduler.liveness(), "kube-scheduler")
     assert (useless.ok, useless.reason) == (False, ready.reason), "it should leave the Lease to another"
-    sick.everybody_asks_for(60)
+    sick.each_pod_asks_for(60)
     assert not check_of(sick.scheduler.liveness(), "filter").ok
 
 
 @pytest.mark.faults
 def test_errors_of_a_replica_that_does_not_lead_are_not_counted(sick: Sick, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Health, "not_ready", lambda self: "not the leader: another kube-scheduler holds the Lease")
-    assert all(answer.error for answer in sick.everybody_asks_for(200))
+    assert all(answer.error for answer in sick.each_pod_asks_for(200))
     assert check_of(sick.scheduler.readiness(), "filter").ok
 
 
@@ -122,9 +122,9 @@ def test_a_kube_scheduler_that_asks_and_is_refused_should_not_lead(sick: Sick, m
     monkeypatch.setattr(sick.scheduler._dependencies.refusals, "_clock", sick.clock)
     with monkeypatch.context() as patched:
         patched.setattr(Health, "not_ready", lambda self: "cache not synced")
-        sick.everybody_asks_for(10)
+        sick.each_pod_asks_for(10)
         assert check_of(sick.scheduler.liveness(), "kube-scheduler").ok, "three calls make it so"
-        sick.everybody_asks_for(5)
+        sick.each_pod_asks_for(5)
         failed = check_of(sick.scheduler.liveness(), "kube-scheduler")
         assert failed.reason == "every filter call has been refused for 10s: cache not synced"
         assert [check.name for check in sick.scheduler.liveness() if not check.ok] == ["kube-scheduler"]
@@ -137,8 +137,8 @@ def test_a_kube_scheduler_that_is_answered_is_no_longer_refused(sick: Sick, monk
     monkeypatch.setattr(sick.scheduler._dependencies.refusals, "_clock", sick.clock)
     with monkeypatch.context() as patched:
         patched.setattr(Health, "not_ready", lambda self: "cache not synced")
-        sick.everybody_asks_for(35)
-    sick.everybody_asks_for(5)
+        sick.each_pod_asks_for(35)
+    sick.each_pod_asks_for(5)
     assert check_of(sick.scheduler.liveness(), "kube-scheduler").ok
 
 

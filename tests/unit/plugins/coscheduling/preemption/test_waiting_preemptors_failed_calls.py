@@ -12,7 +12,7 @@ from extender.plugins.coscheduling.preemption.waiting_preemptors import WaitingP
 from tests.unit.plugins.coscheduling.conftest import World, node, pod, pod_group
 
 REFUSED = "0/1 nodes are available: 1 Insufficient cpu. preemption: "
-NOBODY_THERE = 'Post "http://127.0.0.1:8888/preempt": dial tcp 127.0.0.1:8888: connect: connection refused'
+NONE_LISTENS = 'Post "http://127.0.0.1:8888/preempt": dial tcp 127.0.0.1:8888: connect: connection refused'
 NOT_READY = "failed preempt with extender at URL http://127.0.0.1:8888/preempt, code 503"
 NO_CANDIDATE = "no candidate node for preemption"
 
@@ -45,7 +45,7 @@ def story() -> Story:
 @pytest.mark.parametrize(
     ("text", "roused"),
     [
-        pytest.param(NOBODY_THERE, ["vip"], id="no server listened"),
+        pytest.param(NONE_LISTENS, ["vip"], id="no server listened"),
         pytest.param(NOT_READY, ["vip"], id="it was not ready"),
         pytest.param(NO_CANDIDATE, [], id="it has answered"),
     ],
@@ -56,13 +56,13 @@ def test_which_are_tried_again(text: str, roused: list[str], story: Story) -> No
 
 
 def test_where_that_was_in_vain_it_is_tried_ever_later(story: Story) -> None:
-    story.unheard.on_pod(None, told(NOBODY_THERE))
+    story.unheard.on_pod(None, told(NONE_LISTENS))
     assert [bool(story.roused_after(seconds)) for seconds in (0, 9, 1, 19, 1)] == [True, False, True, False, True]
 
 
 def test_none_is_tried_again_before_we_lead(story: Story) -> None:
     story.leading = False
-    story.unheard.on_pod(None, told(NOBODY_THERE))
+    story.unheard.on_pod(None, told(NONE_LISTENS))
     assert story.roused_after(0) == []
     story.leading = True
     assert story.roused_after(1) == ["vip"]
@@ -72,7 +72,7 @@ def test_nor_a_member_of_a_gang_that_has_not_started(story: Story) -> None:
     """No victims would go for it alone."""
     story.world.plugin.on_pod_group(None, pod_group("g", 2))
     story.world.create(pod("p0", "g"), member := pod("p1", "g"))
-    story.unheard.on_pod(None, told(NOBODY_THERE, member))
+    story.unheard.on_pod(None, told(NONE_LISTENS, member))
     assert story.roused_after(0) == []
 
 
@@ -80,11 +80,11 @@ def test_nor_a_member_of_a_gang_that_has_not_started(story: Story) -> None:
     "new",
     [
         pytest.param(None, id="gone"),
-        pytest.param(told(NOBODY_THERE, pod("vip", node_name="n1")), id="on a node"),
+        pytest.param(told(NONE_LISTENS, pod("vip", node_name="n1")), id="on a node"),
         pytest.param(told(NO_CANDIDATE), id="heard"),
     ],
 )
 def test_a_preemptor_that_waits_for_that_no_more_is_forgotten(new: corev1.Pod | None, story: Story) -> None:
-    story.unheard.on_pod(None, told(NOBODY_THERE))
-    story.unheard.on_pod(told(NOBODY_THERE), new)
+    story.unheard.on_pod(None, told(NONE_LISTENS))
+    story.unheard.on_pod(told(NONE_LISTENS), new)
     assert story.roused_after(0) == []
