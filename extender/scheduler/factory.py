@@ -230,6 +230,7 @@ class _Assembly:
             offers_all=lambda: self._cache.node_count() <= most_offered,
             offers_few=lambda: _offers_few(configuration, self._cache.node_count()),
             ring=bell.activate_all,
+            foreign=lambda key: self._pod_groups.foreign_text(key),
             max_held_binds=configuration.max_held_binds,
             preemption=PreemptionDependencies(
                 evictor=self._evictor,
@@ -247,7 +248,7 @@ class _Assembly:
         return PodGroupController(
             self._verdicts.writer,
             self._informers.informer(POD_GROUPS, optional=True).store,
-            Records(coscheduling.manager.key_of, self._configuration.serves, self._bound_by_us),
+            Records(coscheduling.manager.key_of, self._configuration.serves, self._bound_by_us, self._started_by_us),
             coscheduling.manager.key_of,
             lambda: line_of(coscheduling.report),
             self._list_ended_pods,
@@ -259,8 +260,11 @@ class _Assembly:
 
     def _bound_by_us(self, pod: corev1.Pod) -> bool:
         """Or, for all that we know, by the replica that led before us."""
-        ours = self._cache.was_assumed(pod) or self._coscheduling.shows_its_start(pod)
-        return ours or not self._pod_groups.leads_for_long()
+        return self._started_by_us(pod) or not self._pod_groups.leads_for_long()
+
+    def _started_by_us(self, pod: corev1.Pod) -> bool:
+        """The record of the start outlives a restart and a change of leaders."""
+        return self._cache.was_assumed(pod) or self._coscheduling.shows_its_start(pod)
 
     def _list_ended_pods(self, namespace: str, found: Callable[[Iterable[corev1.Pod]], None]) -> None:
         self._steering.background(partial(hand_over_ended_pods, ENDED_PODS, self._api, namespace, found))

@@ -255,7 +255,8 @@ class CoschedulingDependencies:
     max_held_binds: the most bind calls that are held at a time.
     succeeded_pods: lists the pods of a namespace that have Succeeded, in the background, and hands them over; nothing where they cannot be
     listed. ring: wakes all parked pods that we have refused by one event, these among
-    them; None: they are woken one by one. preemption: None where no pod is evicted for gangs."""
+    them; None: they are woken one by one. preemption: None where no pod is evicted for gangs. foreign: what other
+    schedulers do with the group of that key, in words; empty for nothing."""
 
     newest_snapshot: Callable[[], NodeInfoLister]
     judges: Judges
@@ -282,6 +283,7 @@ class CoschedulingDependencies:
     succeeded_pods: SucceededPods = not_listed
     ring: Callable[[Sequence[corev1.Pod]], None] | None = None
     preemption: PreemptionDependencies | None = None
+    foreign: Callable[[str], str] = lambda key: ""
 
     def configured(self, configuration: ExtenderConfiguration) -> Self:
         """With what the extender's own configuration says, behind a kube-scheduler and in-process alike."""
