@@ -104,6 +104,16 @@ def strangers_said(counts: Counts, minimum: int) -> str:
     return f"pods of the group name another scheduler: {names}"
 
 
+def reason_of(conditions: Iterable[Condition], scheduled: str) -> str:
+    """The one word of `kubectl get podgroup`: that of a gang that is not as it is to be comes first, then that of one that is over, then
+    why it has started, or has not. scheduled: the type of the last of these conditions."""
+    known = {each.type: each for each in conditions}
+    for type_ in (DEGRADED, FINISHED):
+        if type_ in known and known[type_].status == "True":
+            return known[type_].reason
+    return known[scheduled].reason if scheduled in known else ""
+
+
 def foreign_said(pod_group: PodGroup, counts: Counts) -> str:
     """Why the gang is not whole for what other schedulers do, in words; empty where it is not for that. A fraction of which no member shows
     a start of ours was started past us, whenever that was, unless its object says that the gang has started."""

@@ -526,6 +526,23 @@ def test_a_group_without_an_object_counts_too_where_some_pods_are_ours(cluster: 
     assert cluster.controller.foreign() == 0
 
 
+def test_the_reason_is_that_of_the_condition_that_tells_most(cluster: Cluster) -> None:
+    cluster.group()
+    cluster.put("a", "b", "c", node="n", phase="Running")
+    cluster.starts()
+    cluster.passes()
+    assert cluster.status()["reason"] == "GangScheduled"
+    cluster.take("c")
+    cluster.passes(3)
+    assert cluster.status()["reason"] == "BelowMinMember"
+    cluster.put("d", node="n", phase="Running")
+    cluster.passes()
+    assert cluster.status()["reason"] == "GangScheduled"
+    cluster.end("a", "b", "d")
+    cluster.passes()
+    assert (cluster.status()["phase"], cluster.status()["reason"]) == ("Finished", "Succeeded")
+
+
 def test_a_refused_write_is_left_alone_for_a_while(cluster: Cluster) -> None:
     cluster.refusal = ForbiddenError("podgroups/status is forbidden")
     cluster.group()
