@@ -70,7 +70,7 @@ from extender.scheduler.live_metrics import (
 from extender.scheduler.observed_settings import ObservedSettings
 from extender.scheduler.page_access import PageAccess
 from extender.scheduler.pod_groups.controller import PodGroupController
-from extender.scheduler.pod_groups.line import line_of
+from extender.scheduler.pod_groups.line import LineReader
 from extender.scheduler.pod_groups.records import Records
 from extender.scheduler.preemption_cycle import PreemptionCycle
 from extender.scheduler.rights import OwnRights
@@ -250,7 +250,7 @@ class _Assembly:
             self._informers.informer(POD_GROUPS, optional=True).store,
             Records(coscheduling.manager.key_of, self._configuration.serves, self._bound_by_us, self._started_by_us),
             coscheduling.manager.key_of,
-            lambda: line_of(coscheduling.report),
+            LineReader(coscheduling.report).read,
             self._list_ended_pods,
             self._recorder,
             self._verdicts.forget,
