@@ -31,6 +31,7 @@ WHOLE: dict[str, str] = {
     "group_annotations.py relevant": "whether any declared key is there",
     "group_annotations.py asked_by": "whether any declared key is there",
     "roles.py role_of": "the owner names the label; the value is cut, compared with the roles and counted",
+    "installed.py _is_ours": "a ConfigMap's: of the installation, compared with one value",
     "csi_translation.py with_csi_topology": "a volume's: of the cluster, not of a namespace",
     "csi_translation.py _labels_in_use": "a volume's",
     "node_volume_limits.py NodeVolumeLimits._volume_of": "a volume's",
