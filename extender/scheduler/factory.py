@@ -250,7 +250,7 @@ class _Assembly:
             self._informers.informer(POD_GROUPS, optional=True).store,
             Records(coscheduling.manager.key_of, self._configuration.serves, self._bound_by_us, self._started_by_us),
             coscheduling.manager.key_of,
-            LineReader(coscheduling.report).read,
+            LineReader(lambda: coscheduling.report).read,
             self._list_ended_pods,
             self._recorder,
             self._verdicts.forget,

@@ -27,15 +27,16 @@ class Report(Protocol):
 
 
 class LineReader:
-    """What was found of a gang in its turn stands until its next one. One caller at a time. clock: in seconds."""
+    """What was found of a gang in its turn stands until its next one. One caller at a time. report: there by the
+    first read. clock: in seconds."""
 
-    def __init__(self, report: Report, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, report: Callable[[], Report], clock: Callable[[], float] = time.monotonic) -> None:
         self._report, self._clock = report, clock
         self._would_fit: dict[str, str] = {}  # by key, the one that was asked about longest ago first
 
     def read(self) -> Mapping[str, InLine]:
         """By key, of the gangs that wait."""
-        waiting = [gang for gang in self._report.summaries() if gang.place]
+        waiting = [gang for gang in self._report().summaries() if gang.place]
         keys = [gang.key for gang in waiting]
         self._would_fit = {key: text for key, text in self._would_fit.items() if key in set(keys)}
         first = [gang.key for gang in waiting if gang.place <= ALWAYS_ASKED]
@@ -55,7 +56,7 @@ class LineReader:
 
     def _ask(self, key: str) -> None:
         """The least relaxation, in words; empty where there is none."""
-        status = self._report.status(key)
+        status = self._report().status(key)
         text = status.relaxations[0].text[:MOST_SAID] if status is not None and status.relaxations else ""
         self._would_fit.pop(key, None)
         self._would_fit[key] = text

@@ -36,7 +36,7 @@ class Report:
 
 def test_each_look_asks_about_the_first_and_about_the_next_of_the_others() -> None:
     report = Report(ALWAYS_ASKED + 2 * IN_TURN)
-    reader = LineReader(report, lambda: report.now)
+    reader = LineReader(lambda: report, lambda: report.now)
     found = reader.read()
     assert found["default/g4"].would_fit == "less, says 4"
     assert found[f"default/g{report.gangs}"].would_fit == ""
@@ -50,7 +50,7 @@ def test_each_look_asks_about_the_first_and_about_the_next_of_the_others() -> No
 
 def test_where_an_analysis_takes_long_fewer_are_asked_about() -> None:
     report = Report(20, seconds=IN_TURN_SECONDS)
-    reader = LineReader(report, lambda: report.now)
+    reader = LineReader(lambda: report, lambda: report.now)
     reader.read()
     assert len(report.asked) == ALWAYS_ASKED + 1
     reader.read()
@@ -59,7 +59,7 @@ def test_where_an_analysis_takes_long_fewer_are_asked_about() -> None:
 
 def test_a_gang_that_waits_no_longer_is_forgotten() -> None:
     report = Report(5)
-    reader = LineReader(report, lambda: report.now)
+    reader = LineReader(lambda: report, lambda: report.now)
     reader.read()
     report.gangs = 4
     assert set(reader.read()) == {f"default/g{number}" for number in range(1, 5)}
