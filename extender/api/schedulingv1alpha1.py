@@ -32,7 +32,7 @@ class PodGroupStatus(Object, frozen=True, gc=False):
 
     bound: `3/8`, those that have a node or have succeeded, of minMember. position: in line among the gangs that wait, from 1. missing:
     resource -> the amount of which there is too little. would_fit: the least change with which it would fit. nodes: those that it
-    occupies, runs of numbers as ranges.
+    occupies, runs of numbers as ranges. reason: of the condition that tells most of it, for a column.
     """
 
     phase: str = ""
@@ -48,6 +48,7 @@ class PodGroupStatus(Object, frozen=True, gc=False):
     missing: dict[str, str] = {}
     would_fit: str = ""
     nodes: str = ""
+    reason: str = ""
 
 
 class OwnedStatus(Object, frozen=True, gc=False):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from extender.cli import kubeconfig_flags, output, terminal
 from extender.cli.asking import LEASE, OPS_PORT, Leader
 from extender.cli.at_address import AtAddress, base_url
-from extender.cli.errors import NoAnswerError, UsageError
+from extender.cli.errors import NoAnswerError, UnusableKubeconfigError, UsageError
 from extender.cli.terminal import Colour, Terminal
 
 if TYPE_CHECKING:
@@ -65,12 +65,31 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """1 if something is wrong: an error or a warning. What is only good to know is no mistake."""
-    findings = list(_examine(args))
+    try:
+        findings = sorted(_examine(args), key=_order)
+    except UnusableKubeconfigError as error:
+        if args.output != "json":
+            raise
+        findings = [_unusable(error)]
     if args.output == "json":
         output.as_json([_as_json(each) for each in findings])
     else:
         print("\n".join(_lines(findings, terminal.of())))
     return int(any(each.is_wrong for each in findings))
+
+
+def _order(finding: Finding) -> tuple[int, str, bool, int]:
+    """The worst first, then by place; what is of no field comes after those."""
+    severities = list(type(finding.severity))
+    return severities.index(finding.severity), finding.file, not finding.field, finding.line
+
+
+def _unusable(error: UnusableKubeconfigError) -> Finding:
+    from extender.config.findings import Finding, Severity
+
+    return Finding(
+        Severity.ERROR, "Unreachable", "kubeconfig", 0, "", str(error), "mend the kubeconfig, or name another"
+    )
 
 
 def _examine(args: argparse.Namespace) -> Iterator[Finding]:

@@ -11,3 +11,7 @@ class NoAnswerError(OSError):
 
 class NotThereError(NoAnswerError):
     """The extender answers, and does not know what is asked about."""
+
+
+class UnusableKubeconfigError(UsageError):
+    """A kubeconfig that is not there, is malformed, or names what is not there."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from extender.cli.errors import UsageError
+from extender.cli.errors import UnusableKubeconfigError, UsageError
 
 if TYPE_CHECKING:
     from extender.client.connection import Connection
@@ -35,7 +35,7 @@ def files_of(args: argparse.Namespace) -> KubeconfigFiles | None:
         if args.kubeconfig is not None:
             return KubeconfigFiles.of(args.kubeconfig)
     except IdentityError as error:
-        raise UsageError(str(error)) from error
+        raise UnusableKubeconfigError(str(error)) from error
     found = find_kubeconfig()
     if found is None and args.context:
         raise UsageError(
@@ -51,11 +51,11 @@ def of_caller(args: argparse.Namespace) -> KubeconfigFiles | None:
 
 
 def connect(files: KubeconfigFiles, context: str) -> Connection:
-    """Raises UsageError for a kubeconfig that cannot be used; whether its server answers shows later."""
+    """Raises UnusableKubeconfigError; whether its server answers shows later."""
     from extender.client.connection import Connection
     from extender.client.credentials import IdentityError
 
     try:
         return Connection.from_kubeconfig(files, context)
     except IdentityError as error:
-        raise UsageError(str(error)) from error
+        raise UnusableKubeconfigError(str(error)) from error

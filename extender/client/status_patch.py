@@ -70,12 +70,18 @@ def patch_pod_group_status(
     resource, meta = resource_of(group), group.metadata
     patch_type = PatchType.STRATEGIC
     if resource is POD_GROUPS:
-        patch_type, types = PatchType.MERGE, {condition.type for condition in conditions}
+        patch_type = PatchType.MERGE
         if conditions:
-            conditions = [*(known for known in group.status.conditions if known.type not in types), *conditions]
+            conditions = merged(group, conditions)
     status = {"conditions": [codec.to_builtins(condition) for condition in conditions]} if conditions else {}
     body = {"metadata": {"uid": meta.uid}, "status": {**fields, **status}}
     found: OwnPodGroup = api.patch(
         resource, meta.name, body, namespace=meta.namespace, subresource="status", patch_type=patch_type
     )
     return found
+
+
+def merged(group: OwnPodGroup, conditions: Sequence[Condition]) -> list[Condition]:
+    """All that the group has once these are set by their types."""
+    types = {condition.type for condition in conditions}
+    return [*(known for known in group.status.conditions if known.type not in types), *conditions]

@@ -77,6 +77,11 @@ def examine_documents(kube_scheduler_document: ReadDocument | None, extender_doc
         findings += of_kube_scheduler(kube_scheduler)
     if kube_scheduler is not None and ours is not None:
         findings += of_both(kube_scheduler, ours)
+    both_given = kube_scheduler_document is not None and extender_document is not None
+    if both_given and (kube_scheduler is None or ours is None):
+        refused = next(each.file for each in findings if each.code == "InvalidConfiguration")
+        message = "not examined: whether the two files fit together, since this one is refused"
+        findings.append(Finding(INFO, "NotExamined", refused, 0, "", message, "mend it, and ask again"))
     return Examined(tuple(findings), ours)
 
 

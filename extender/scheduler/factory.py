@@ -71,7 +71,7 @@ from extender.scheduler.live_metrics import (
 from extender.scheduler.observed_settings import ObservedSettings
 from extender.scheduler.page_access import PageAccess
 from extender.scheduler.pod_groups.controller import PodGroupController
-from extender.scheduler.pod_groups.line import line_of
+from extender.scheduler.pod_groups.line import LineReader
 from extender.scheduler.pod_groups.records import Records
 from extender.scheduler.preemption_cycle import PreemptionCycle
 from extender.scheduler.rights import OwnRights
@@ -232,6 +232,7 @@ class _Assembly:
             offers_all=lambda: self._cache.node_count() <= most_offered,
             offers_few=lambda: _offers_few(configuration, self._cache.node_count()),
             ring=bell.activate_all,
+            foreign=lambda key: self._pod_groups.foreign_text(key),
             max_held_binds=configuration.max_held_binds,
             preemption=PreemptionDependencies(
                 evictor=self._evictor,
@@ -249,9 +250,9 @@ class _Assembly:
         return PodGroupController(
             self._verdicts.writer,
             self._informers.informer(POD_GROUPS, optional=True).store,
-            Records(coscheduling.manager.key_of, self._configuration.serves, self._bound_by_us),
+            Records(coscheduling.manager.key_of, self._configuration.serves, self._bound_by_us, self._started_by_us),
             coscheduling.manager.key_of,
-            lambda: line_of(coscheduling.report),
+            LineReader(lambda: coscheduling.report).read,
             self._list_ended_pods,
             self._recorder,
             self._verdicts.forget,
@@ -261,8 +262,11 @@ class _Assembly:
 
     def _bound_by_us(self, pod: corev1.Pod) -> bool:
         """Or, for all that we know, by the replica that led before us."""
-        ours = self._cache.was_assumed(pod) or self._coscheduling.shows_its_start(pod)
-        return ours or not self._pod_groups.leads_for_long()
+        return self._started_by_us(pod) or not self._pod_groups.leads_for_long()
+
+    def _started_by_us(self, pod: corev1.Pod) -> bool:
+        """The record of the start outlives a restart and a change of leaders."""
+        return self._cache.was_assumed(pod) or self._coscheduling.shows_its_start(pod)
 
     def _list_ended_pods(self, namespace: str, found: Callable[[Iterable[corev1.Pod]], None]) -> None:
         self._steering.background(partial(hand_over_ended_pods, ENDED_PODS, self._api, namespace, found))

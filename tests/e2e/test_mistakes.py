@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from tests.e2e.api import POD_GROUPS
 from tests.e2e.cluster import Cluster
 from tests.e2e.control_plane import MANIFESTS, ControlPlane
 from tests.e2e.extender import SHIPPED_CONFIG
@@ -19,6 +20,7 @@ from tests.e2e.pair import Pair
 from tests.e2e.processes import eventually
 
 Finding = dict[str, Any]
+EVENTS = "/apis/events.k8s.io/v1/namespaces/default/events"
 MEMBERS = 16  # kube-scheduler takes some milliseconds for each
 
 
@@ -43,6 +45,37 @@ def seen(pair: Pair, code: str) -> str:
     assert status == 200
     (line,) = (line for line in text.splitlines() if "configuration" in line)
     return line if f"({code})" in line else ""
+
+
+def is_foreign(cluster: Cluster, pair: Pair, name: str, *, waits: bool = True) -> None:
+    """Condition, event, explain and metrics say so alike; the alert is on that metric, with this expression."""
+    rules = (MANIFESTS / "monitoring/rules.yaml").read_text()
+    assert "max(gang_extender_foreign_scheduler_gangs) > 0" in rules
+    path = f"{POD_GROUPS.format(namespace='default')}/{name}"
+
+    def conditions() -> dict[str, str]:
+        found = cluster.api.get(path).get("status", {}).get("conditions", [])
+        return {each["type"]: f"{each['status']} {each['reason']}" for each in found}
+
+    def events() -> set[str]:
+        found = cluster.api.items(EVENTS)
+        return {each["reason"] for each in found if each["regarding"].get("name") == name}
+
+    def explained() -> bool:
+        gang = pair.extender.gang(f"default/{name}")
+        return "ForeignScheduler" in json.dumps(gang)
+
+    said = {
+        "condition": lambda: conditions().get("Degraded") == "True ForeignScheduler",
+        "event": lambda: "ForeignScheduler" in events(),
+        "explain": explained,
+        "metric": lambda: pair.extender.metric("gang_extender_foreign_scheduler_gangs") == 1,
+        "reason": lambda: pair.extender.metric('gang_extender_waiting_gangs{reason="ForeignScheduler"}') == 1,
+    }
+    if not waits:
+        del said["reason"]  # it has been whole: for the gang room it runs
+    for what, says in said.items():
+        eventually(says, within=15, what=f"the {what} says ForeignScheduler")
 
 
 def short_timeout(config: dict[str, Any]) -> None:
@@ -91,7 +124,7 @@ def test_pods_that_are_bound_past_the_extender(
     cluster: Cluster,
     tmp_path: Path,
 ) -> None:
-    """Single pods: a gang would start in part. For 30 s a binding may be that of a replica that led before."""
+    """Single pods, then a gang, which starts in part. For 30 s a binding may be that of a replica that led before."""
     cluster.node("node-1")
     names = (f"single-{number}" for number in count())
 
@@ -103,6 +136,15 @@ def test_pods_that_are_bound_past_the_extender(
 
     with Pair.of(cluster.plane, tmp_path, change=change).running() as pair:
         eventually(one_more_was_enough, within=60, what="the extender sees it", every=2.0)
+        cluster.judged = True  # a part of a gang starts: that is what the setting costs
+        cluster.pod_group("train", min_member=3)
+        members = [f"train-{number}" for number in range(3 if change is no_bind_entry else 2)]
+        for name in members:
+            cluster.pod(name, group="train", requests={"cpu": "1m"})
+        cluster.recorder.await_bound(*members, within=20)
+        if change is no_bind_entry:  # filter lets only a whole gang pass, so a part is what is left of it
+            cluster.delete_pod(members[-1])
+        is_foreign(cluster, pair, "train", waits=change is not no_bind_entry)
         found = of_the_files(tmp_path, pair)
     assert in_the_file in [each["code"] for each in found]
     (running,) = (each for each in found if each["file"] == pair.extender.ops_url)
@@ -125,6 +167,7 @@ def test_an_extender_that_is_ignored_while_it_is_away(cluster: Cluster, tmp_path
         cluster.recorder.await_bound("train-0", "train-1", within=20)
         pair.extender.start()
         eventually(lambda: pair.extender.gang("default/train"), within=15, what="the extender knows the gang")
+        is_foreign(cluster, pair, "train")
         told = json.dumps(pair.extender.gang("default/train"))
         found = of_the_files(tmp_path, pair)
     assert "2 of minMember 3 run, and no other pod is to come to this scheduler" in told

@@ -76,7 +76,8 @@ def test_kubectl_get_podgroup_tells_of_a_gang_from_its_start_to_its_end(
     says("job", "Running", "3/3", "GangScheduled")
 
     cluster.delete_pod(names[2])
-    eventually(lambda: conditions("job").get("Degraded") == "True BelowMinMember", within=5, what="it is degraded")
+    eventually(lambda: line("job")[1:] == ("2/3", "BelowMinMember"), within=5, what="its line says so")
+    assert conditions("job")["Degraded"] == "True BelowMinMember"
     cluster.pod("job-3", group="job", requests={"cpu": "1"})
     cluster.recorder.await_bound("job-3", within=15)
     eventually(lambda: conditions("job").get("Degraded") == "False MinMember", within=5, what="it is whole again")
@@ -91,10 +92,11 @@ def test_kubectl_get_podgroup_tells_of_a_gang_from_its_start_to_its_end(
 
     for name in urgent:
         phase(name, "Succeeded")
-    says("urgent", "Finished", "3/3", "GangScheduled")
+    says("urgent", "Finished", "3/3", "Succeeded")
     assert conditions("urgent")["Finished"] == "True Succeeded"
 
     cluster.pod_group("part", min_member=3)
     cluster.pod("part-0", group="part", requests={"cpu": "1"})
     cluster.pod("part-1", group="part", requests={"cpu": "1"}, scheduler_name="elsewhere")
-    eventually(lambda: conditions("part").get("Degraded") == "True ForeignScheduler", within=5, what="it is told")
+    says("part", "Pending", "0/3", "ForeignScheduler")
+    assert conditions("part")["Degraded"] == "True ForeignScheduler"

@@ -147,7 +147,7 @@ class GangParts:
         manager, dependencies, rounds, holds = self.manager, self.dependencies, self.rounds, self.holds
         self.ended_members = EndedMembers(manager, dependencies, rounds.schedule_planning, self.dispatcher.steering)
         self.observer = GangObserver(manager, dependencies, self.ended_members.is_short, self.stories.came_into)
-        self.waiting_gangs = WaitingGangs(manager, self.observer)
+        self.waiting_gangs = WaitingGangs(manager, self.observer, dependencies.foreign)
         self.stale_refusals = StaleRefusals(manager, self.dispatcher.steering)
         self.set_aside = SetAside(
             manager, dependencies, self.dispatcher, holds, self.observer.forget, rounds.schedule_planning

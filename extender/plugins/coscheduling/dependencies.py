@@ -290,6 +290,8 @@ class CoschedulingDependencies:
     ring: Callable[[Sequence[corev1.Pod]], None] | None = None
     # None where no pod is evicted for gangs
     preemption: PreemptionDependencies | None = None
+    # what other schedulers do with the group of that key, in words; empty for nothing
+    foreign: Callable[[str], str] = lambda key: ""
 
     def configured(self, configuration: ExtenderConfiguration) -> Self:
         """With what the extender's own configuration says, behind a kube-scheduler and in-process alike."""

@@ -32,6 +32,7 @@ from extender.scheduler.pod_groups.status import (
     InLine,
     conditions_of,
     fields,
+    foreign_said,
     status_of,
     strangers_said,
 )
@@ -94,7 +95,7 @@ class PodGroupController:
         self._wanted: dict[str, frozenset[tuple[str, str]]] = {}
         self._strange_since: dict[str, float] = {}
         self._writing: set[str] = set()
-        self._foreign: set[str] = set()  # keys of groups that say so
+        self._foreign: dict[str, str] = {}  # keys -> what other schedulers do with the group, in words
         self._line: Mapping[str, InLine] = {}
         self._moved: dict[str, None] = {}  # keys of which the line says something else now, the longest first
         self._line_at = 0.0
@@ -110,6 +111,10 @@ class PodGroupController:
     def foreign(self) -> int:
         """How many groups have pods that another scheduler has bound, or is to."""
         return len(self._foreign)
+
+    def foreign_text(self, key: str) -> str:
+        """What other schedulers do with the group, in words; empty where that is nothing. Takes no lock."""
+        return self._foreign.get(key, "")
 
     def on_pod(self, old: corev1.Pod | None, new: corev1.Pod | None) -> None:
         changed = self._records.on_pod(old, new)
@@ -161,6 +166,8 @@ class PodGroupController:
             with self._lock:
                 self._led_since = None
                 self._dirty.clear()
+                self._foreign.clear()
+                self._strange_since.clear()
             return
         now = self._clock()
         if self._led_since is None:
@@ -209,7 +216,7 @@ class PodGroupController:
                 self._moved,
             ):
                 known.pop(key, None)
-            self._foreign.discard(key)
+            self._foreign.pop(key, None)
 
     def _look_at_line(self) -> None:
         """On a thread of its own: an analysis takes seconds."""
@@ -259,7 +266,9 @@ class PodGroupController:
         """Writes it, if that is due; leaves it to be looked at again, if it will be."""
         pod_group = self._groups.get(key)
         if pod_group is None or pod_group.unreadable:
+            counts = self._records.counts(key)
             with self._lock:
+                self._note_foreign(key, strangers_said(counts, 0) if counts.ours else "")
                 self._dirty.pop(key, None)
                 self._came.pop(key, None)
             return
@@ -268,6 +277,7 @@ class PodGroupController:
         if not counts.sure:
             return  # what has ended looks as if it had gone
         conditions = self._conditions(known, counts, now) if isinstance(known, PodGroup) else []
+        foreign = self._foreign_now(pod_group, counts, now)
         shown, written = self.shown(pod_group), self._writer.written(pod_group)
         growing = self.growing(pod_group)
         if written is None:
@@ -275,6 +285,8 @@ class PodGroupController:
         quiet = _is_quiet(shown) and _is_quiet(written)
         kinds = frozenset((each.type, each.status) for each in conditions)
         with self._lock:
+            if foreign is not None:
+                self._note_foreign(key, foreign)
             awaited = pod_group.metadata.uid in self._writer.awaited
             if not (quiet or awaited) and shown.get("phase") != written.get("phase"):
                 kinds |= {("phase", str(shown.get("phase")))}
@@ -301,17 +313,33 @@ class PodGroupController:
 
     def _conditions(self, pod_group: PodGroup, counts: Counts, now: float) -> list[Condition]:
         """Of a group that is not ours only that a fraction of it runs, once that has lasted."""
-        key = pod_group.key
         if _is_ours(pod_group, counts):
             return conditions_of(pod_group, counts)
-        others = pod_group.phase_managers - {USER_AGENT}
-        if others or not strangers_said(counts, pod_group.spec.min_member):
-            self._strange_since.pop(key, None)
-            return conditions_of(pod_group, Counts()) if key in self._foreign else []
-        since = self._strange_since.setdefault(key, now)
-        if now - since < FRACTION_SECONDS:
+        text = self._foreign_now(pod_group, counts, now)
+        if text is None:
             return []
+        if not text:
+            return conditions_of(pod_group, Counts()) if _says_foreign(pod_group) else []
         return [each for each in conditions_of(pod_group, counts) if each.reason == FOREIGN_SCHEDULER]
+
+    def _foreign_now(self, pod_group: PodGroup, counts: Counts, now: float) -> str | None:
+        """What other schedulers do with it, in words; empty where that is nothing; None while it may pass, as a gang on its way does."""
+        if _is_ours(pod_group, counts):
+            return foreign_said(pod_group, counts)
+        others = pod_group.phase_managers - {USER_AGENT}
+        text = "" if others else strangers_said(counts, pod_group.spec.min_member)
+        if not text:
+            self._strange_since.pop(pod_group.key, None)
+            return ""
+        since = self._strange_since.setdefault(pod_group.key, now)
+        return text if now - since >= FRACTION_SECONDS or _says_foreign(pod_group) else None
+
+    def _note_foreign(self, key: str, text: str) -> None:
+        """Lock held."""
+        if text:
+            self._foreign[key] = text
+        else:
+            self._foreign.pop(key, None)
 
     def _write(self, pod_group: PodGroup, conditions_change: bool) -> None:
         """On the writer's thread."""
@@ -337,11 +365,12 @@ class PodGroupController:
             if each.type == pod_group.scheduled:
                 self._unsaid(pod_group.metadata.uid)
             if each.reason == FOREIGN_SCHEDULER:
-                self._foreign.add(pod_group.key)
                 reference = pod_group_reference(pod_group)
                 self._recorder.event(reference, "Warning", FOREIGN_SCHEDULER, "Scheduling", each.message)
-            elif each.type == "Degraded":
-                self._foreign.discard(pod_group.key)
+
+
+def _says_foreign(pod_group: PodGroup) -> bool:
+    return any(each.reason == FOREIGN_SCHEDULER and each.status == "True" for each in pod_group.status.conditions)
 
 
 def _is_ours(pod_group: PodGroup, counts: Counts) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from extender.api import corev1
 
@@ -18,12 +18,14 @@ RUNNING = "Running"
 @dataclass(frozen=True, slots=True)
 class Member:
     """A pod that is neither over nor on its way out. node: empty without one. stranger: the scheduler that has bound it, or is to, where
-    that is none of ours; `elsewhere` where one of ours is named, and has not bound it."""
+    that is none of ours; `elsewhere` where one of ours is named, and has not bound it.
+    started: it has a node, and shows a start of ours."""
 
     node: str
     running: bool
     owner: str
     stranger: str = ""
+    started: bool = False
 
 
 ELSEWHERE = "another scheduler"
@@ -54,7 +56,8 @@ class Record:
 @dataclass(frozen=True, slots=True)
 class Counts:
     """Of one gang at one moment. nodes, owners: each once. strangers: the schedulers of members that are not ours -> how many of these
-    have a node. sure: whether it is known which have ended, with the last of the leavings."""
+    have a node. unstarted: members that have a node and show no start of ours. sure: whether it is known which have ended, with the last of
+    the leavings."""
 
     alive: int = 0
     scheduled: int = 0
@@ -63,6 +66,7 @@ class Counts:
     nodes: frozenset[str] = frozenset()
     owners: frozenset[str] = frozenset()
     strangers: Mapping[str, int] = field(default_factory=dict)
+    unstarted: int = 0
     ours: bool = False
     leavings: int = 0
     sure: bool = True
@@ -75,15 +79,18 @@ class Counts:
 
 class Records:
     """By the key of the gang. key_of: the gang that a pod is in, empty for none. serves: whether a scheduler's name is ours.
-    bound_by_us: whether a pod that has a node shows a binding of ours."""
+    bound_by_us: whether a pod that has a node shows a binding of ours, or maybe of the replica that led before.
+    started_by_us: whether it shows a start of ours for certain, whenever that was."""
 
     def __init__(
         self,
         key_of: Callable[[corev1.Pod], str],
         serves: Callable[[str], bool],
         bound_by_us: Callable[[corev1.Pod], bool],
+        started_by_us: Callable[[corev1.Pod], bool],
     ) -> None:
-        self._key_of, self._serves, self._bound_by_us = key_of, serves, bound_by_us
+        self._key_of, self._serves = key_of, serves
+        self._bound_by_us, self._started_by_us = bound_by_us, started_by_us
         self._lock = threading.Lock()  # guards both below
         self._records: dict[str, Record] = {}
         self._group_of: dict[str, str] = {}  # UID -> key
@@ -124,7 +131,8 @@ class Records:
     def _member(self, old: corev1.Pod | None, new: corev1.Pod) -> Member:
         owner = new.metadata.controller
         named = f"{new.namespace}/{owner.name}" if owner is not None else ""
-        return Member(new.node_name, new.status.phase == RUNNING, named, self._stranger(old, new))
+        started = bool(new.node_name) and self._started_by_us(new)
+        return Member(new.node_name, new.status.phase == RUNNING, named, self._stranger(old, new), started)
 
     def _stranger(self, old: corev1.Pod | None, new: corev1.Pod) -> str:
         """Of a binding that was not seen nothing is said: it may have been ours, of a release that left no trace."""
@@ -174,6 +182,7 @@ class Records:
             nodes=frozenset(each.node for each in placed),
             owners=frozenset(each.owner for each in members if each.owner),
             strangers=strangers,
+            unstarted=sum(not each.started for each in placed),
             ours=ours,
             leavings=leavings,
             sure=sure,
@@ -182,6 +191,4 @@ class Records:
 
 def _as_before(known: Member, member: Member) -> Member:
     """A later event of a pod does not show how it came to its node."""
-    if known.stranger and not member.stranger:
-        return Member(member.node, member.running, member.owner, known.stranger)
-    return member
+    return replace(member, stranger=member.stranger or known.stranger, started=member.started or known.started)

@@ -17,6 +17,7 @@ from extender.api import codec
 from extender.api.metav1 import Condition
 from extender.api.schedulingv1alpha1 import PodGroup, PodGroupStatus
 from extender.client.status_patch import now
+from extender.client.transport import USER_AGENT
 from extender.framework.preemption.executor import DISRUPTION_TARGET
 from extender.scheduler.pod_groups.records import Counts
 
@@ -103,9 +104,38 @@ def strangers_said(counts: Counts, minimum: int) -> str:
     return f"pods of the group name another scheduler: {names}"
 
 
-def _degraded(pod_group: PodGroup, counts: Counts) -> Condition | None:
+def reason_of(conditions: Iterable[Condition], scheduled: str) -> str:
+    """The one word of `kubectl get podgroup`: that of a gang that is not as it is to be comes first, then that of one that is over, then
+    why it has started, or has not. scheduled: the type of the last of these conditions."""
+    known = {each.type: each for each in conditions}
+    for type_ in (DEGRADED, FINISHED):
+        if type_ in known and known[type_].status == "True":
+            return known[type_].reason
+    return known[scheduled].reason if scheduled in known else ""
+
+
+def foreign_said(pod_group: PodGroup, counts: Counts) -> str:
+    """Why the gang is not whole for what other schedulers do, in words; empty where it is not for that. A fraction of which no member shows
+    a start of ours was started past us, whenever that was, unless its object says that the gang has started."""
     minimum = pod_group.spec.min_member
     text = strangers_said(counts, minimum)
+    if text or not counts.ours or counts.bound >= minimum:
+        return text
+    if not counts.scheduled or counts.unstarted < counts.scheduled or _has_started(pod_group):
+        return ""
+    return f"{counts.scheduled} of minMember {minimum} run, and this scheduler has started none of them"
+
+
+def _has_started(pod_group: PodGroup) -> bool:
+    """Or another controller's phase says so."""
+    others = pod_group.phase_managers - {USER_AGENT}
+    by_phase = bool(others) and pod_group.status.phase in (SCHEDULED, RUNNING, FINISHED)
+    return by_phase or _is_true(pod_group, pod_group.scheduled)
+
+
+def _degraded(pod_group: PodGroup, counts: Counts) -> Condition | None:
+    minimum = pod_group.spec.min_member
+    text = foreign_said(pod_group, counts)
     if text:
         return _change(pod_group, DEGRADED, "True", FOREIGN_SCHEDULER, text)
     below = counts.bound < minimum and bool(counts.alive) and counts.scheduled > 0

@@ -16,8 +16,9 @@ from cachetools import LRUCache
 from extender.api.metav1 import Condition
 from extender.api.schedulingv1alpha1 import PodGroup
 from extender.client.interface import API, POD_GROUPS, OwnPodGroup, resource_of
-from extender.client.status_patch import NO_FIELDS, patch_pod_group_status
+from extender.client.status_patch import NO_FIELDS, merged, patch_pod_group_status
 from extender.scheduler.background import WorkerPool
+from extender.scheduler.pod_groups.status import reason_of
 
 log = logging.getLogger(__name__)
 
@@ -75,7 +76,11 @@ class PodGroupStatusWriter:
         kept = () if of_crd and not self.conditions_kept else conditions
         if not kept and shown == known:
             return pod_group
-        answer = patch_pod_group_status(self._api, pod_group, kept, NO_FIELDS if shown == known else shown)
+        fields = dict(NO_FIELDS if shown == known else shown)
+        if of_crd and isinstance(pod_group, PodGroup) and self.conditions_kept:
+            reason = reason_of(merged(pod_group, kept), pod_group.scheduled)
+            fields |= {"reason": reason} if reason != pod_group.status.reason else {}
+        answer = patch_pod_group_status(self._api, pod_group, kept, fields)
         with self._lock:
             self._newest[answer.metadata.uid] = answer
             if shown:

@@ -37,6 +37,16 @@ def test_json_has_a_field_for_each_part(ignorable: Path, capsys: pytest.CaptureF
     assert (found["severity"], found["code"], found["field"]) == ("error", "Ignorable", "extenders[0].ignorable")
 
 
+def test_the_worst_comes_first_then_by_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "kube-scheduler.yaml"
+    text = SHIPPED.read_text().replace("percentageOfNodesToScore: 10", "").replace("127.0.0.1:8888", "127.0.0.1:8887")
+    file.write_text(text.replace("ignorable: false", "ignorable: true"))
+    assert main(["doctor", "--kube-scheduler-config", str(file), "-o", "json"]) == 1
+    found = json.loads(capsys.readouterr().out)
+    assert [each["severity"] for each in found] == ["error", "error", "warning", "info", "info"]
+    assert [each["line"] for each in found[:2]] == sorted(each["line"] for each in found[:2])
+
+
 def test_what_is_only_good_to_know_is_no_mistake(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "extender.yaml"
     file.write_text((PROJECT / "manifests/sidecar/extender.yaml").read_text().replace(": 120", ": 60"))

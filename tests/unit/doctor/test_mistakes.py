@@ -105,7 +105,7 @@ FILES = [
             (OURS, "percentageOfNodesToScore: 10", "percentageOfNodesToScore: 101\nungateRefused: maybe"),
             (OURS, "leaderLease: kube-system/gang-scheduler", "leaderLease: gang-scheduler\nschedulerName: gang"),
         ],
-        ["InvalidConfiguration"] * 8,
+        ["InvalidConfiguration"] * 8 + ["NotExamined"],
         id="extender.yaml wrong, eight times over",
     ),
 ]
@@ -202,6 +202,9 @@ def test_a_kubeconfig_that_cannot_be_read(
     file.write_text(text)
     assert main(["doctor", "--kubeconfig", str(file)]) == 2
     assert said.format(file=file) in capsys.readouterr().err
+    assert main(["doctor", "--kubeconfig", str(file), "-o", "json"]) == 1
+    (only,) = json.loads(capsys.readouterr().out)
+    assert (only["code"], said.format(file=file) in only["message"]) == ("Unreachable", True)
 
 
 @pytest.mark.parametrize(

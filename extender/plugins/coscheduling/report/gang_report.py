@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from dataclasses import replace as dataclass_replace
 from datetime import datetime, timedelta
 from functools import partial
 
@@ -210,6 +211,9 @@ class GangReport:
         place = line.get(group.key, 0)
         why = diagnose(self.manager, self.observer, group, place, self.denied_seconds)
         text = self._why_not_asked(group, why)
+        if foreign := self.dependencies.foreign(group.key):
+            message = "; ".join(filter(None, (foreign, text or why.message)))
+            return dataclass_replace(why, reason=UnschedulableReason.FOREIGN_SCHEDULER, message=message)
         if text and not all(map(self.dependencies.ours, (each.pod for each in group.members.values()))):
             return GangDiagnosis(UnschedulableReason.FOREIGN_SCHEDULER, text, since=why.since)
         return why

@@ -5,7 +5,7 @@ Read off what GangObserver has seen last; the plugin's tick has it look. For the
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
@@ -37,10 +37,10 @@ class _Look:
 
 
 class WaitingGangs:
-    """One caller at a time has it look: the tick."""
+    """One caller at a time has it look: the tick. foreign: what other schedulers do with a group; such a one waits for that."""
 
-    def __init__(self, manager: PodGroupManager, observer: GangObserver) -> None:
-        self._manager, self._observer = manager, observer
+    def __init__(self, manager: PodGroupManager, observer: GangObserver, foreign: Callable[[str], str]) -> None:
+        self._manager, self._observer, self._foreign = manager, observer, foreign
         self._look_at = 0.0
         self._complete: dict[str, datetime] = {}  # key of a gang that waits and has its quorum -> since when
         self.now = Waiting()
@@ -71,7 +71,8 @@ class WaitingGangs:
             return
         if seen.phase not in WAITING_PHASES and seen.phase is not Phase.QUARANTINED:
             return
-        reason, since = reason_of(seen), self._manager.line.standing(group).since
+        reason = UnschedulableReason.FOREIGN_SCHEDULER if self._foreign(key) else reason_of(seen)
+        since = self._manager.line.standing(group).since
         age = self._manager.clock() - seen.since
         if since is not None:
             look.complete[key] = since

@@ -66,7 +66,7 @@ class Cluster:
         self.controller = PodGroupController(
             self.verdicts.writer,
             self.store,
-            Records(key_of, lambda name: name == OURS, lambda _: self.by_us),
+            Records(key_of, lambda name: name == OURS, lambda _: self.by_us, lambda _: self.by_us),
             key_of,
             lambda: self.line,
             self._hand_over,
@@ -479,6 +479,68 @@ def test_a_member_that_something_else_has_bound_is_told_at_once(cluster: Cluster
     cluster.passes(3)
     assert cluster.conditions() == {"Degraded": "True ForeignScheduler"}
     assert cluster.events == [("g", "ForeignScheduler")]
+
+
+def test_a_fraction_that_was_started_while_no_extender_led_is_told_at_once(cluster: Cluster) -> None:
+    cluster.group()
+    cluster.by_us = False
+    cluster.put("a", "b", node="n")
+    cluster.passes(3)
+    assert cluster.conditions() == {"Degraded": "True ForeignScheduler"}
+    assert cluster.events == [("g", "ForeignScheduler")]
+    assert cluster.controller.foreign_text("default/g").startswith("2 of minMember 3 run, and this scheduler")
+
+
+def test_a_gang_that_has_started_and_shrunk_is_none_of_another_scheduler(cluster: Cluster) -> None:
+    """Members that came later bear no record, and the object says that the gang has started."""
+    cluster.group()
+    cluster.put("a", "b", "c", node="n")
+    cluster.starts()
+    cluster.by_us = False
+    cluster.put("d", node="n")
+    cluster.take("a", "b", "c")
+    cluster.passes()
+    assert cluster.conditions()["Degraded"] == "True BelowMinMember"
+    assert cluster.controller.foreign() == 0
+
+
+def test_what_a_leader_before_us_has_said_of_other_schedulers_counts_on(cluster: Cluster) -> None:
+    cluster.group()
+    cluster.put("a", "b", node="n", phase="Running", scheduler="default")
+    cluster.passes(40)
+    cluster.leading = False
+    cluster.passes(2)
+    assert cluster.controller.foreign() == 0
+    cluster.leading = True
+    cluster.passes(3)
+    assert cluster.controller.foreign() == 1
+
+
+def test_a_group_without_an_object_counts_too_where_some_pods_are_ours(cluster: Cluster) -> None:
+    cluster.put("a")
+    cluster.put("b", node="n", scheduler="default")
+    cluster.passes(3)
+    assert cluster.controller.foreign() == 1
+    cluster.take("b")
+    cluster.passes(3)
+    assert cluster.controller.foreign() == 0
+
+
+def test_the_reason_is_that_of_the_condition_that_tells_most(cluster: Cluster) -> None:
+    cluster.group()
+    cluster.put("a", "b", "c", node="n", phase="Running")
+    cluster.starts()
+    cluster.passes()
+    assert cluster.status()["reason"] == "GangScheduled"
+    cluster.take("c")
+    cluster.passes(3)
+    assert cluster.status()["reason"] == "BelowMinMember"
+    cluster.put("d", node="n", phase="Running")
+    cluster.passes()
+    assert cluster.status()["reason"] == "GangScheduled"
+    cluster.end("a", "b", "d")
+    cluster.passes()
+    assert (cluster.status()["phase"], cluster.status()["reason"]) == ("Finished", "Succeeded")
 
 
 def test_a_refused_write_is_left_alone_for_a_while(cluster: Cluster) -> None:

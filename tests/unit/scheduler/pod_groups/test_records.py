@@ -32,7 +32,10 @@ def records(*by_us: str) -> Records:
         name = each.metadata.labels.get(LABEL, "")
         return f"default/{name}" if name else ""
 
-    return Records(key_of, lambda name: name == OURS, lambda each: each.name in by_us)
+    def is_by_us(each: corev1.Pod) -> bool:
+        return each.name in by_us
+
+    return Records(key_of, lambda name: name == OURS, is_by_us, is_by_us)
 
 
 def test_a_pod_counts_from_its_creation_to_its_end() -> None:
@@ -130,6 +133,14 @@ def test_of_a_binding_that_was_not_seen_nothing_is_said() -> None:
     kept = records()
     kept.on_pod(None, pod("a", "n1"))
     assert dict(kept.counts("default/g").strangers) == {}
+
+
+def test_a_member_on_a_node_shows_a_start_of_ours_or_none_and_then_for_good() -> None:
+    kept = records("ours")
+    for name in ("ours", "theirs"):
+        kept.on_pod(None, pod(name, "n1"))
+    kept.on_pod(None, pod("waits"))
+    assert (kept.counts("default/g").scheduled, kept.counts("default/g").unstarted) == (2, 1)
 
 
 def test_a_group_that_is_gone_leaves_its_pods() -> None:
