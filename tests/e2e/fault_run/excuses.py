@@ -205,7 +205,7 @@ class Excuses:
             )
         return self._delays[kind]
 
-    def lack(self, replica: str, names: Collection[str], grace: float) -> Spans:
+    def lack(self, replica: str, names: Collection[str], grace: float) -> list[tuple[float, float]]:
         """When that extender lacked something."""
         return [(began, ended + grace) for began, ended in self._spans(replica, names, frozenset((EXTENDER,)))]
 

@@ -109,6 +109,8 @@ class Written:
         ended = {"seed": 0, "ended": START + 100, "calm": True, "labels": labels, "excused": []}
         faults = {"faults_from": START, "faults_until": START + 100}
         self.record.note("outcome", wishes=self.wishes, **ended, **faults)
+        configuration = {"settings": {}, "two_profiles": False, "early_start": None}
+        self.record.note("settings", seed=0, configuration=configuration)
         self.record.close()
         return judge(Past(self.folder))
 

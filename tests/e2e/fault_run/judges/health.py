@@ -28,6 +28,7 @@ DESCRIPTORS = 40
 # namespace that have ended are listed every five seconds while its gangs end.
 LISTS_A_MINUTE = 20
 LOGGED = re.compile(r"[A-Z](\d{4} \d\d:\d\d:\d\d\.\d{3}) ")
+FAILPOINT = "FailpointError"  # a failpoint was to raise
 TRACEBACK = "Traceback (most recent call last)"
 
 
@@ -51,8 +52,9 @@ def tracebacks(past: Past) -> list[str]:
         times = _times(lines, past.outcome["ended"])
         for number, line in enumerate(lines):
             since, until = times[number]
-            if TRACEBACK in line and outside(lack, since - 0.001, until) > until - since:
-                found.append(f"{file.parent.name}/{file.name}:{number + 1}: {_raised(lines[number:])}")
+            raised = _raised(lines[number:])
+            if TRACEBACK in line and FAILPOINT not in raised and outside(lack, since - 0.001, until) > until - since:
+                found.append(f"{file.parent.name}/{file.name}:{number + 1}: {raised}")
     return found
 
 
@@ -73,7 +75,16 @@ def _times(lines: list[str], ended: float) -> list[tuple[float, float]]:
 
 
 def _lack(past: Past, replica: str) -> Spans:
-    return past.excuses.lack(replica, LACK, LACK_SECONDS)
+    return past.excuses.lack(replica, LACK, LACK_SECONDS) + _raising(past, replica)
+
+
+def _raising(past: Past, replica: str) -> list[tuple[float, float]]:
+    """When a failpoint raised, as it was asked to."""
+    return [
+        (fault["began"] - 1, fault["ended"] + 5)
+        for fault in past.faults
+        if fault["name"] == "failpoint" and fault["target"] == replica and "raise" in fault["detail"] and fault["done"]
+    ]
 
 
 def _moment(line: str, ended: float) -> float | None:
