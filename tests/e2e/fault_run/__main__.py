@@ -28,7 +28,9 @@ def main() -> int:
         default="",
         help=f"of acts, with commas; `alive`: by which no extender ends; all: {', '.join(KINDS)}",
     )
-    parser.add_argument("--hostile", action="store_true", help="a hostile tenant is part of the load")
+    parser.add_argument(
+        "--hostile", action="store_true", help="a hostile tenant is part of the load (else the seed says)"
+    )
     parser.add_argument("--check", type=Path, help="the folder of an earlier run, which is judged again")
     parser.add_argument(
         "--minimise", type=Path, help="the folder of a run that failed: with fewer and fewer of its acts"
@@ -49,7 +51,7 @@ def main() -> int:
         kinds = list(ALIVE)
     if unknown := set(kinds) - KINDS.keys():
         parser.error(f"--kinds: {', '.join(sorted(unknown))}")
-    settings = Settings(options.seed, 60 * options.minutes, hostile=options.hostile, kinds=kinds)
+    settings = Settings(options.seed, 60 * options.minutes, hostile=options.hostile or None, kinds=kinds)
     folder = Path(tempfile.mkdtemp(prefix="faults-"))
     if options.minimise:
         return _minimise(Past(options.minimise), folder)

@@ -143,14 +143,14 @@ class Excuses:
         leaders = self.leaders.between(since - RECORD_SECONDS, since + limit)
         spans = [*self._late("pods"), *(span for replica in leaders for span in self._cuts[replica])]
         begun = _overlaps(spans, since - RECORD_SECONDS, since + limit)
-        return begun and outside(self._at_work_on_the_leader, since, until) <= FINISH_SECONDS
+        return begun and outside(self.at_work_on_the_leader, since, until) <= FINISH_SECONDS
 
     @cached_property
     def _cuts(self) -> Mapping[str, Spans]:
         return {replica: self._spans(replica, CUTS_A_COMMIT, ALL_PARTS, back=True) for replica in REPLICAS}
 
     @cached_property
-    def _at_work_on_the_leader(self) -> Spans:
+    def at_work_on_the_leader(self) -> Spans:
         """A fault of a replica counts for as long as that one holds the Lease."""
         cuts = (common(self._cuts[replica], self.leaders.spans(replica)) for replica in REPLICAS)
         return merged([*chain.from_iterable(cuts), *self._late("pods")])

@@ -20,6 +20,7 @@ from tests.e2e.build import Binaries
 from tests.e2e.fault_run.acts import HANDS, Act, draw
 from tests.e2e.fault_run.drawn_configuration import draw_configuration
 from tests.e2e.fault_run.etcd import READY_SECONDS
+from tests.e2e.fault_run.hostile_tenant import is_hostile
 from tests.e2e.fault_run.judges.judge import judge, told_shares
 from tests.e2e.fault_run.kubelets import Kubelets
 from tests.e2e.fault_run.load import Load
@@ -44,11 +45,12 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Settings:
-    """One seed gives one run. kinds: of acts, where not all are wanted; acts: those that are done, where an earlier run says which."""
+    """One seed gives one run. hostile: None is as the seed draws it. kinds: of acts, where not all are wanted; acts: those that are done,
+    where an earlier run says which."""
 
     seed: int
     seconds: float
-    hostile: bool = False
+    hostile: bool | None = None
     kinds: Sequence[str] = ()
     acts: Sequence[Act] | None = None
     rounds: int = ROUNDS
@@ -60,11 +62,15 @@ class Settings:
         count = int(self.seconds) + 1  # each with its pause takes longer than that
         return [draw(self.seed, 2 * count, hand=hand, only=self.kinds) for hand in range(HANDS)]
 
+    @property
+    def is_hostile(self) -> bool:
+        return is_hostile(self.seed) if self.hostile is None else self.hostile
+
     def to_record(self) -> dict[str, Any]:
         return {
             "seed": self.seed,
             "seconds": self.seconds,
-            "hostile": self.hostile,
+            "hostile": self.is_hostile,
             "kinds": list(self.kinds),
             "rounds": self.rounds,
             "acts": None if self.acts is None else [act.number for act in self.acts],
@@ -152,7 +158,7 @@ def _run(rig: Rig, settings: Settings, say: Say, undo: ExitStack) -> None:
     watched = Samples(rig)
     watched.start()
     undo.callback(watched.stop)
-    load = Load(rig, provisioner, settings.seed, configuration, hostile=settings.hostile, say=say)
+    load = Load(rig, provisioner, settings.seed, configuration, hostile=settings.is_hostile, say=say)
     nemesis = Nemesis(rig, settings.drawn(), say)
     faults_from = time.time()
     nemesis.start()

@@ -57,9 +57,14 @@ def test_a_run_is_made_again_from_its_record(tmp_path: Path) -> None:
         record.note("faults", **act.to_dict(), text=str(act), began=0.0, ended=1.0, done=True)
     record.close()
     again = Settings.of(Past(tmp_path))
-    assert again == replace(made, acts=sorted(acts, key=lambda act: act.number))
+    assert again == replace(made, hostile=False, acts=sorted(acts, key=lambda act: act.number))
     assert again.drawn() == [[acts[1]], [acts[0]]]
     assert Past(tmp_path).settings["commit"]
+
+
+def test_one_seed_of_some_has_a_hostile_tenant_and_any_can_have_one() -> None:
+    assert 15 < sum(Settings(seed, 60).is_hostile for seed in range(100)) < 35
+    assert Settings(7, 60, hostile=True).is_hostile
 
 
 def test_the_judge_that_spoke_is_what_a_smaller_run_is_held_against() -> None:

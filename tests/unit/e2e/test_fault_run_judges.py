@@ -343,6 +343,11 @@ def descriptors(run: Written) -> None:
         run.sample(second, process_open_fds=second)
 
 
+def a_slow_leak(run: Written) -> None:
+    for second in range(100, 1100):
+        run.sample(second, process_resident_memory_bytes=1e8 + 4e4 * second)
+
+
 def held_in_the_end(run: Written) -> None:
     run.sample(100, held_binds=3)
 
@@ -445,6 +450,7 @@ PLANTED = [
     (a_traceback, "no traceback: first/extender.log:2: KeyError: 'a'"),
     (a_start_that_failed, "no traceback: first/extender.log:2: ImportError"),
     (a_leak, "memory and descriptors do not grow: the extender of first: 95 MiB, later"),
+    (a_slow_leak, "memory and descriptors do not grow: the extender of first: 95 MiB, later"),
     (descriptors, "memory and descriptors do not grow: the extender of first: 30 descriptors, later"),
     (held_in_the_end, "memory and descriptors do not grow: the extender of first: 3 calls are held in the end"),
     (many_lists, "lists are rare: first-extender: more than 20 lists of nodes within 20 s"),

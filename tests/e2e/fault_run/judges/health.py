@@ -22,6 +22,7 @@ COUNTERS = (
 LACK = ("little memory", "few descriptors")
 LACK_SECONDS = 30.0  # after it: what failed for it is tried again, and a program that ended starts anew
 MEMORY_SHARE, MEMORY_BYTES = 1.5, 64 * 2**20
+LONG_SECONDS, LONG_SHARE, LONG_BYTES, LONG_DESCRIPTORS = 900.0, 1.1, 12 * 2**20, 12  # of one that has lived for so long
 SETTLED_SECONDS = 60.0  # after its start an extender has read what there is
 DESCRIPTORS = 40
 # Of one kind of objects, in all namespaces or in one: back-off makes seven of them, a start of the program is one, and the pods of a
@@ -95,7 +96,8 @@ def _moment(line: str, ended: float) -> float | None:
 
 
 def growth(past: Past) -> list[str]:
-    """Of processes that lived on: the last quarter of their samples against the first after they had settled."""
+    """Of processes that lived on: the last quarter of their samples against the first after they had settled; less is let
+    pass of one that has lived for long."""
     found = []
     for replica, samples in _by_process(past):
         settled = [each for each in samples if each["at"] > samples[0]["at"] + SETTLED_SECONDS]
@@ -104,10 +106,14 @@ def growth(past: Past) -> list[str]:
         quarter = len(settled) // 4
         first, last = settled[:quarter], settled[-quarter:]
         bytes_then, bytes_now = (_least(each, "process_resident_memory_bytes") for each in (first, last))
-        if bytes_now > MEMORY_SHARE * bytes_then + MEMORY_BYTES:
+        long = settled[-1]["at"] - settled[0]["at"] >= LONG_SECONDS
+        share, more, descriptors = (
+            (LONG_SHARE, LONG_BYTES, LONG_DESCRIPTORS) if long else (MEMORY_SHARE, MEMORY_BYTES, DESCRIPTORS)
+        )
+        if bytes_now > share * bytes_then + more:
             found.append(f"the extender of {replica}: {bytes_then / 2**20:.0f} MiB, later {bytes_now / 2**20:.0f} MiB")
         files_then, files_now = (_least(each, "process_open_fds") for each in (first, last))
-        if files_now > files_then + DESCRIPTORS:
+        if files_now > files_then + descriptors:
             found.append(f"the extender of {replica}: {files_then:g} descriptors, later {files_now:g}")
     return [*found, *_still_held(past)]
 
