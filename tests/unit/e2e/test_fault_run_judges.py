@@ -495,6 +495,7 @@ def test_every_judge_has_a_planted_fault() -> None:
         pytest.param(slow, fault(49, 50, "freeze"), id="an answer while a program was frozen"),
         pytest.param(slow, fault(51, 57, "line", "first verbs"), id="an answer on a line that was late"),
         pytest.param(an_error, fault(97, 100, "little memory", "first"), id="an error for want of memory"),
+        pytest.param(an_error, fault(99, 99.5, "failpoint", "first", detail="relist=raise", done=True), id="raised"),
         pytest.param(a_traceback_later, fault(97, 100, "little memory", "first"), id="a traceback for want of memory"),
         pytest.param(
             a_start_that_failed, fault(70, 75, "little memory", "first"), id="a start that failed for want of memory"
@@ -548,6 +549,9 @@ def test_a_fault_excuses_what_follows_from_it(run: Written, plant: Callable[[Wri
         ),
         pytest.param(
             a_start_that_failed, fault(5, 10, "little memory", "first"), id="a start that failed after memory was back"
+        ),
+        pytest.param(
+            an_error, fault(99, 99.5, "failpoint", "first", detail="relist=raise", done=False), id="not reached"
         ),
         pytest.param(an_error, fault(99, 100), id="an error of an extender that was killed"),
         pytest.param(

@@ -82,7 +82,7 @@ def _lack(past: Past, replica: str) -> Spans:
 def _raising(past: Past, replica: str) -> list[tuple[float, float]]:
     """When a failpoint raised, as it was asked to."""
     return [
-        (fault["began"] - 1, fault["ended"] + 5)
+        (fault["began"] - 5, fault["ended"] + 5)  # from one sample to the next
         for fault in past.faults
         if fault["name"] == "failpoint" and fault["target"] == replica and "raise" in fault["detail"] and fault["done"]
     ]
