@@ -7,12 +7,17 @@ docs/fault-runs.md. Counterpart: gofail in etcd.
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import signal
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 
+log = logging.getLogger(__name__)
+
+STDERR = 2
 VARIABLE = "GANG_EXTENDER_FAILPOINTS"
 POINTS = {
     "slots-noted": "a gang is planned, and its places are kept for it",
@@ -55,9 +60,12 @@ def reached(point: str) -> None:
 
 
 def _fail(point: str, action: Action) -> None:
+    if action == "exit":
+        with suppress(OSError):  # by itself: the thread that writes the log ends with the process
+            os.write(STDERR, f"failpoint reached point={point} action=exit\n".encode())
+        os.kill(os.getpid(), signal.SIGKILL)
+    log.warning("failpoint reached point=%s action=%s", point, action)
     if isinstance(action, float):
         time.sleep(action)
-    elif action == "exit":
-        os.kill(os.getpid(), signal.SIGKILL)
     else:
         raise FailpointError(f"failpoint {point}")

@@ -63,12 +63,13 @@ def test_a_point_that_raises(monkeypatch: pytest.MonkeyPatch) -> None:
         reached("relist")
 
 
-def test_a_point_that_sleeps(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_point_that_sleeps_says_so_before(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
     slept: list[float] = []
     monkeypatch.setattr(failpoints, "_asked", {"relist": 2.5})
     monkeypatch.setattr("time.sleep", slept.append)
     reached("relist")
     assert slept == [2.5]
+    assert caplog.messages == ["failpoint reached point=relist action=2.5"]
 
 
 def test_a_point_that_ends_the_process_does_so_as_a_kill() -> None:
@@ -78,3 +79,4 @@ def test_a_point_that_ends_the_process_does_so_as_a_kill() -> None:
     environment = {**os.environ, VARIABLE: "relist=exit"}
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout.split()) in [(-signal.SIGKILL, []), (-signal.SIGKILL, ["on"])]
+    assert done.stderr == "failpoint reached point=relist action=exit\n"

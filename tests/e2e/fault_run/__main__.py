@@ -10,11 +10,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from tests.e2e.build import binaries
-from tests.e2e.fault_run.acts import KINDS
-from tests.e2e.fault_run.judges.judge import judge, told_shares
+from tests.e2e.fault_run.acts import ALIVE, KINDS, Act
+from tests.e2e.fault_run.judges.judge import judge, judges_of, told_shares
 from tests.e2e.fault_run.minimise import minimise
 from tests.e2e.fault_run.plot import draw
-from tests.e2e.fault_run.record import Past, lines
+from tests.e2e.fault_run.record import Past
 from tests.e2e.fault_run.run import Settings, fault_run
 
 
@@ -23,8 +23,14 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--minutes", type=float, default=3)
     parser.add_argument("--runs", type=int, default=1, help="one after the other, with the seeds that follow")
-    parser.add_argument("--kinds", default="", help=f"of acts, with commas; all are: {', '.join(KINDS)}")
-    parser.add_argument("--hostile", action="store_true", help="a hostile tenant is part of the load")
+    parser.add_argument(
+        "--kinds",
+        default="",
+        help=f"of acts, with commas; `alive`: by which no extender ends; all: {', '.join(KINDS)}",
+    )
+    parser.add_argument(
+        "--hostile", action="store_true", help="a hostile tenant is part of the load (else the seed says)"
+    )
     parser.add_argument("--check", type=Path, help="the folder of an earlier run, which is judged again")
     parser.add_argument(
         "--minimise", type=Path, help="the folder of a run that failed: with fewer and fewer of its acts"
@@ -41,10 +47,14 @@ def main() -> int:
         draw(options.plot, options.output)
         return 0
     kinds = [kind.strip() for kind in options.kinds.split(",") if kind.strip()]
-    settings = Settings(options.seed, 60 * options.minutes, hostile=options.hostile, kinds=kinds)
+    if kinds == ["alive"]:
+        kinds = list(ALIVE)
+    if unknown := set(kinds) - KINDS.keys():
+        parser.error(f"--kinds: {', '.join(sorted(unknown))}")
+    settings = Settings(options.seed, 60 * options.minutes, hostile=options.hostile or None, kinds=kinds)
     folder = Path(tempfile.mkdtemp(prefix="faults-"))
     if options.minimise:
-        return _minimise(options.minimise, settings, folder)
+        return _minimise(Past(options.minimise), folder)
     found = [
         line
         for seed in range(options.seed, options.seed + options.runs)
@@ -66,16 +76,18 @@ def _told(found: Sequence[str]) -> int:
     return int(bool(found))
 
 
-def _minimise(failed: Path, settings: Settings, folder: Path) -> int:
-    (drawn,) = lines(failed, "settings")
-    settings = replace(settings, seed=drawn["seed"], seconds=drawn["seconds"], hostile=drawn["hostile"])
-    tried = iter(range(1000))
+def _minimise(failed: Past, folder: Path) -> int:
+    """All is as it was in that run, and it counts what the same judge says."""
+    settings, judges, tried = Settings.of(failed), judges_of(judge(failed)), iter(range(1000))
+    if not judges:
+        return _told([])
 
-    def fails(acts: Sequence[int]) -> bool:
-        return bool(_one(replace(settings, acts=acts), folder / f"try-{next(tried)}", quiet=True))
+    def fails(acts: Sequence[Act]) -> bool:
+        found = _one(replace(settings, acts=acts), folder / f"try-{next(tried)}", quiet=True)
+        return bool(judges & judges_of(found))
 
-    left = minimise([fault["number"] for fault in lines(failed, "faults")], fails)
-    print(f"acts {left}: {[str(act) for act in replace(settings, acts=left).drawn()]}")
+    left = minimise(settings.acts or [], fails)
+    print(f"{' and '.join(sorted(judges))}: acts {[act.number for act in left]}: {[str(act) for act in left]}")
     return 1
 
 

@@ -1,7 +1,7 @@
 """What a nemesis can do: a name, what it is done to, for how long; drawn by a seed beforehand, so that a run can be done again.
 
-Each entry of KINDS says how it is drawn; what it excuses is in `excuses`. Used by `nemesis`, which does it, and by `minimise`, which
-leaves some out.
+Each entry of KINDS says how it is drawn; what it excuses is in `excuses`. Two hands act side by side, each with
+kinds of its own, so that two faults overlap at times. Used by `nemesis`, which does it, and by `minimise`, which leaves some out.
 """
 
 from __future__ import annotations
@@ -25,12 +25,8 @@ LINE_MODES = (
     ("DELAY", 0.2), ("DELAY", 2), ("THROTTLE", 20_000), ("TRUNCATE", 3000),
 )  # fmt: skip
 CODES = ("UNAUTHORIZED", "FORBIDDEN", "GONE", "TOO_MANY", "TIMEOUT", "")
-FAILPOINTS = tuple(
-    (f"{point}={action}", 0.0)
-    for point in POINTS
-    for action in ("exit", "sleep(4)")
-    if (point, action) != ("relist", "exit")
-)
+FAILPOINTS = tuple((f"{point}={action}", 0.0) for point in POINTS for action in ("exit", "sleep(4)", "raise"))
+HANDS = 2
 PAUSES = (0.5, 2.0, 5.0, 20.0)
 QUIET_SHARE, QUIET_SECONDS = (
     1 / 3,
@@ -67,15 +63,33 @@ KINDS: dict[str, Kind] = {
     "few descriptors": Kind(1, REPLICAS, (2, 8)),
     "little memory": Kind(1, REPLICAS, (2, 8)),
     "few threads": Kind(1, REPLICAS, (2, 15)),
-    "failpoint": Kind(6, REPLICAS, (3, 12), FAILPOINTS),
+    "failpoint": Kind(6, REPLICAS, (0, 0), FAILPOINTS),
     "clock": Kind(2, REPLICAS, (3, 15), (("", -3600), ("", 3600), ("", -20), ("", 20))),
     "blocked stderr": Kind(2, REPLICAS, (3, 20)),
 }
 
 
+# What is done to lines, and to what an extender is given; all else is of the first hand: programs, etcd, rights and limits.
+SECOND_HAND = frozenset(
+    (
+        "line",
+        "partition",
+        "failing writes",
+        "failing reads",
+        "disturbed watches",
+        "cut watches",
+        "new tokens",
+        "clock",
+        "blocked stderr",
+    )
+)
+# By these no extender ends: a run of them shows how one process does for long.
+ALIVE = (*sorted(SECOND_HAND), "compact etcd", "full etcd", "role without a rule", "no PodGroups")
+
+
 @dataclass(frozen=True)
 class Act:
-    """seconds: for how long; pause: then."""
+    """seconds: for how long; pause: then. hand: of which."""
 
     number: int
     name: str
@@ -84,6 +98,7 @@ class Act:
     detail: str = ""
     amount: float = 0.0
     pause: float = 0.0
+    hand: int = 0
 
     def __str__(self) -> str:
         how = " ".join(each for each in (self.detail, f"{self.amount:g}" if self.amount else "") if each)
@@ -99,15 +114,15 @@ def _pause(dice: random.Random) -> float:
     return dice.choice(PAUSES)
 
 
-def draw(seed: int, count: int, *, only: Sequence[str] = ()) -> list[Act]:
+def draw(seed: int, count: int, *, hand: int = 0, only: Sequence[str] = ()) -> list[Act]:
     """The first acts of a seed; more of them begin with the same. only: kinds, where not all are wanted."""
-    dice = random.Random(f"nemesis {seed}")
-    names = [name for name in KINDS if not only or name in only]
-    found = []
-    for number in range(count):
+    dice = random.Random(f"nemesis {seed} {hand}")
+    names = [name for name in KINDS if (not only or name in only) and hand == int(name in SECOND_HAND)]
+    found: list[Act] = []
+    for number in range(hand, HANDS * count if names else 0, HANDS):
         name = dice.choices(names, [KINDS[name].weight for name in names])[0]
         kind = KINDS[name]
         detail, amount = dice.choice(kind.details)
         target, seconds = dice.choice(kind.targets), round(dice.uniform(*kind.seconds), 1)
-        found.append(Act(number, name, target, seconds, detail, amount, _pause(dice)))
+        found.append(Act(number, name, target, seconds, detail, amount, _pause(dice), hand))
     return found

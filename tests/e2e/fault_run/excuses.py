@@ -85,7 +85,7 @@ _PARTS_OF_A_REPLICA: Mapping[str, Sequence[str]] = {
 
 
 class Leaders:
-    """Who held the Lease when, by every version of it."""
+    """Which replica held the Lease when, by every version of it."""
 
     def __init__(self, leases: Iterable[tuple[float, str, Any]]) -> None:
         self._moments: list[float] = []
@@ -143,14 +143,14 @@ class Excuses:
         leaders = self.leaders.between(since - RECORD_SECONDS, since + limit)
         spans = [*self._late("pods"), *(span for replica in leaders for span in self._cuts[replica])]
         begun = _overlaps(spans, since - RECORD_SECONDS, since + limit)
-        return begun and outside(self._at_work_on_the_leader, since, until) <= FINISH_SECONDS
+        return begun and outside(self.at_work_on_the_leader, since, until) <= FINISH_SECONDS
 
     @cached_property
     def _cuts(self) -> Mapping[str, Spans]:
         return {replica: self._spans(replica, CUTS_A_COMMIT, ALL_PARTS, back=True) for replica in REPLICAS}
 
     @cached_property
-    def _at_work_on_the_leader(self) -> Spans:
+    def at_work_on_the_leader(self) -> Spans:
         """A fault of a replica counts for as long as that one holds the Lease."""
         cuts = (common(self._cuts[replica], self.leaders.spans(replica)) for replica in REPLICAS)
         return merged([*chain.from_iterable(cuts), *self._late("pods")])
@@ -205,25 +205,25 @@ class Excuses:
             )
         return self._delays[kind]
 
-    def lack(self, replica: str, names: Collection[str], grace: float) -> Spans:
+    def lack(self, replica: str, names: Collection[str], grace: float) -> list[tuple[float, float]]:
         """When that extender lacked something."""
         return [(began, ended + grace) for began, ended in self._spans(replica, names, frozenset((EXTENDER,)))]
 
     # How much is judged
 
     def shares(self, since: float, until: float) -> Mapping[str, float]:
-        """By judge, of the seconds between: how many would not be excused to whoever led then. All others judge at any time."""
+        """By judge, of the seconds between: how many would not be excused to the leader of then. All others judge at any time."""
         seconds = [since + second for second in range(int(until - since))]
         judged: Mapping[str, Callable[[float, str], bool]] = {
-            FRACTIONS: lambda at, who: not _overlaps(self._cuts[who], at - RECORD_SECONDS, at + 1),
-            ANSWERS: lambda at, who: not self.of_an_answer(who, at, at),
-            NODES: lambda at, who: self.blind_since(at) == at and self.recorded_until("nodes", at) == at,
+            FRACTIONS: lambda at, replica: not _overlaps(self._cuts[replica], at - RECORD_SECONDS, at + 1),
+            ANSWERS: lambda at, replica: not self.of_an_answer(replica, at, at),
+            NODES: lambda at, replica: self.blind_since(at) == at and self.recorded_until("nodes", at) == at,
         }
         found = {
-            name: sum(all(judges(at, who) for who in self.leaders.between(at, at)) for at in seconds)
+            name: sum(all(judges(at, replica) for replica in self.leaders.between(at, at)) for at in seconds)
             for name, judges in judged.items()
         }
-        found[WRITES] = min(sum(not self.of_a_write(who, at) for at in seconds) for who in REPLICAS)
+        found[WRITES] = min(sum(not self.of_a_write(replica, at) for at in seconds) for replica in REPLICAS)
         return {name: count / max(1, len(seconds)) for name, count in found.items()}
 
     # What all of these rest on
@@ -233,7 +233,7 @@ class Excuses:
         return sorted(
             (fault["began"], self._back(fault, replica) if back else fault["ended"])
             for fault in self.faults
-            if fault["name"] in names and any(who == replica and part in parts for who, part in touched(fault))
+            if fault["name"] in names and any(of == replica and part in parts for of, part in touched(fault))
         )
 
     def _back(self, fault: Line, replica: str) -> float:

@@ -6,9 +6,12 @@ Zeller's ddmin. Used by `make faults MINIMISE=`; each question is a run, so of o
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+T = TypeVar("T")
 
 
-def minimise(acts: Sequence[int], fails: Callable[[Sequence[int]], bool]) -> list[int]:
+def minimise(acts: Sequence[T], fails: Callable[[Sequence[T]], bool]) -> list[T]:
     """Of acts that fail together: so few of them that none can be left out any more."""
     left, pieces = list(acts), 2
     while len(left) >= 2:

@@ -1,4 +1,4 @@
-"""Does the acts of a fault run to its programs and lines, one after the other, and takes each back.
+"""Does the acts of a fault run to its programs and lines, and takes each back: two hands side by side, each one act after the other.
 
 `undo`s are what the acts return: what ends a fault, at once where the run is to end. Each act is recorded with its moments. Used by `run`.
 """
@@ -14,7 +14,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from extender.failpoints import VARIABLE
 from tests.e2e.api import Refused
 from tests.e2e.fault_run.acts import KINDS, Act
 from tests.e2e.fault_run.etcd import READY_SECONDS, Etcd
@@ -28,17 +27,28 @@ ROLE = "/apis/rbac.authorization.k8s.io/v1/clusterroles/gang-extender"
 DEFINITION = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/podgroups.scheduling.x-k8s.io"
 
 
-class Nemesis:
-    """In a thread of its own from `start` to `stop`."""
+STAGGER_SECONDS = 10.0
+ARMED_SECONDS, SLEEP_SECONDS, REACHED = 30.0, 4.0, "failpoint reached"
 
-    def __init__(self, rig: Rig, acts: Sequence[Act], say: Callable[[str], None]) -> None:
+
+class Nemesis:
+    """In a thread for each hand from `start` to `stop`. failpoints: of each how often it was armed, and reached."""
+
+    def __init__(self, rig: Rig, hands: Sequence[Sequence[Act]], say: Callable[[str], None]) -> None:
+        self.failpoints: dict[str, list[int]] = {}
         self._rig = rig
-        self._acts = acts
         self._say = say
+        self._plane = (
+            threading.RLock()
+        )  # is held while programs of the control plane are started, and while etcd is restored
+        self._facts: dict[int, dict[str, Any]] = {}  # of acts, by number: what came of them
         self._etcd = Etcd(rig, self._plane_ready)
         self._stopping = threading.Event()
         self._broken: BaseException | None = None
-        self._thread = threading.Thread(target=self._run, name="nemesis", daemon=True)
+        self._threads = [
+            threading.Thread(target=self._run, args=(hand, acts), name=f"nemesis-{hand}", daemon=True)
+            for hand, acts in enumerate(hands)
+        ]
         self._does: dict[str, Callable[[Act], Undo]] = {
             "kill": self._kill,
             "terminate": self._terminate,
@@ -65,19 +75,22 @@ class Nemesis:
         assert self._does.keys() == KINDS.keys()
 
     def start(self) -> None:
-        self._thread.start()
+        for thread in self._threads:
+            thread.start()
 
     def stop(self) -> None:
         """Everything is taken back; raises what an act failed with."""
         self._stopping.set()
-        self._thread.join(2 * READY_SECONDS)
-        assert not self._thread.is_alive(), "the nemesis did not end"
+        for thread in self._threads:
+            thread.join(3 * READY_SECONDS)
+            assert not thread.is_alive(), f"{thread.name} did not end"
         if self._broken is not None:
             raise self._broken
 
-    def _run(self) -> None:
+    def _run(self, hand: int, acts: Sequence[Act]) -> None:
         try:
-            for act in self._acts:
+            self._stopping.wait(hand * STAGGER_SECONDS)
+            for act in acts:
                 if self._stopping.is_set():
                     return
                 self.do(act)
@@ -94,7 +107,8 @@ class Nemesis:
             self._stopping.wait(act.seconds)
         finally:
             undo()
-            self._rig.record.note("faults", **act.to_dict(), text=str(act), began=began, ended=time.time())
+            told = {**act.to_dict(), "text": str(act), "began": began, "ended": time.time(), "done": True}
+            self._rig.record.note("faults", **told | self._facts.pop(act.number, {}))
 
     def _replica(self, act: Act) -> Replica:
         return next(each for each in self._rig.replicas if each.name == act.target)
@@ -113,7 +127,8 @@ class Nemesis:
 
     def _ended_and_back(self, program: Program) -> None:
         if self._is_of_the_plane(program):
-            program.stop()
+            with self._plane:
+                program.stop()
         self._back(program)
 
     def _freeze(self, act: Act) -> Undo:
@@ -134,9 +149,10 @@ class Nemesis:
         """Those of the replicas the kubelet starts again. An API server that does not find etcd ends itself, too."""
         if not self._is_of_the_plane(program):
             return
-        if not program.running:
-            program.start()
-        self._plane_ready()
+        with self._plane:
+            if not program.running:
+                program.start()
+            self._plane_ready()
 
     def _plane_ready(self) -> None:
         def ready() -> bool:
@@ -145,7 +161,8 @@ class Nemesis:
                     each.start()
             return self._rig.cluster.api.ready()
 
-        eventually(ready, within=READY_SECONDS, what="an API server is ready", every=0.5)
+        with self._plane:
+            eventually(ready, within=READY_SECONDS, what="an API server is ready", every=0.5)
 
     # Lines
 
@@ -198,32 +215,55 @@ class Nemesis:
         return _nothing
 
     def _failpoint(self, act: Act) -> Undo:
-        """The extender is started anew with it, and fails there as often as it gets there; then it is started without."""
-        program = self._replica(act).pair.extender.program
-        program.env[VARIABLE] = act.detail
-        program.kill()
+        """Of the extender that leads, until it has been reached, or for so long; only then is it a fault."""
+        replica = self._rig.leads() or self._replica(act)
+        log = replica.pair.extender.program
+        before = log.log().count(REACHED)
+        replica.books.arm(act.detail)
+        counts = self.failpoints.setdefault(act.detail, [0, 0])
+        counts[0] += 1
+        if act.detail.startswith("relist"):
+            self._have_it_list_again(replica)
+        until = time.monotonic() + ARMED_SECONDS
+        while not (reached := log.log().count(REACHED) > before) and time.monotonic() < until:
+            if self._stopping.wait(0.1):
+                break
+        counts[1] += reached
+        self._facts[act.number] = {"target": replica.name, "done": reached, "began": time.time() - 0.2}
+        replica.books.arm("")
+        asleep = SLEEP_SECONDS if reached and "sleep" in act.detail else 0.0
+        return lambda: time.sleep(asleep)
 
-        def without() -> None:
-            del program.env[VARIABLE]
-            program.kill()
-
-        return without
+    def _have_it_list_again(self, replica: Replica) -> None:
+        with self._plane:
+            self._etcd.compact()
+        replica.line.cut()
 
     # What is stored
 
     def _compact(self, act: Act) -> Undo:
-        self._etcd.compact()
+        with self._plane:
+            self._etcd.compact()
         return _nothing
 
     def _fill_quota(self, act: Act) -> Undo:
         """Until there is room again and the alarm is put out."""
-        self._etcd.fill_quota()
-        return self._etcd.make_room
+        with self._plane:
+            self._etcd.fill_quota()
+        return self._alone(self._etcd.make_room)
 
     def _restore(self, act: Act) -> Undo:
         """All that is written meanwhile is lost."""
-        self._etcd.save()
-        return self._etcd.restore
+        with self._plane:
+            self._etcd.save()
+        return self._alone(self._etcd.restore)
+
+    def _alone(self, act: Callable[[], None]) -> Undo:
+        def done() -> None:
+            with self._plane:
+                act()
+
+        return done
 
     def _role_without_a_rule(self, act: Act) -> Undo:
         """The right to that resource is taken away."""
@@ -264,6 +304,7 @@ class Nemesis:
         undo = few_threads(self._extender(act), f"{os.getpid()}-{act.target}")
         if undo is None:
             self._say("this machine limits no threads")
+            self._facts[act.number] = {"done": False}
         return undo or _nothing
 
     def _extender(self, act: Act) -> list[int]:

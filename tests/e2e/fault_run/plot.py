@@ -1,6 +1,7 @@
 """A fault run over time, drawn from its record: memory, descriptors and answers, an SVG.
 
-Used by `make faults PLOT=`; needs the extra `plots`. A line is broken where the program was away; the grey is when a fault was at work.
+Used by `make faults PLOT=`; needs the extra `plots`. A line is broken where the program was away; grey is when a
+fault was at work, red when one excused a gang in part.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from tests.e2e.fault_run.record import Line, lines
+from tests.e2e.fault_run.record import Line, Past, lines
 
 MIB = 2**20
 SAMPLE_SECONDS = 10.0  # of memory and descriptors the most in each such piece is drawn
@@ -29,7 +30,8 @@ def draw(folder: Path, file: Path) -> None:
     from matplotlib import rcParams
     from matplotlib.figure import Figure
 
-    samples = list(lines(folder, "metrics"))
+    past = Past(folder)
+    samples = past.metrics
     if not samples:
         raise ValueError(f"{folder} has no metrics.jsonl: it is no fault run, or one that did not start")
     began = samples[0]["at"]
@@ -52,6 +54,8 @@ def draw(folder: Path, file: Path) -> None:
         axes.margins(x=0.01)
         for fault in lines(folder, "faults"):
             axes.axvspan((fault["began"] - began) / MINUTE, (fault["ended"] - began) / MINUTE, color="0.92", lw=0)
+        for since, until in past.excuses.at_work_on_the_leader if past.settings.get("commit") else ():
+            axes.axvspan((since - began) / MINUTE, (until - began) / MINUTE, color="tab:red", alpha=0.15, lw=0)
     answers.set_xlabel("minutes")
     figure.savefig(file, format="svg", metadata={"Date": None})
 

@@ -6,19 +6,21 @@ Used by tests/e2e/test_fault_run.py and by `python -m tests.e2e.fault_run`.
 from __future__ import annotations
 
 import json
+import subprocess
 import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
 from tests.e2e.api import ALL_PODS, Json
 from tests.e2e.build import Binaries
-from tests.e2e.fault_run.acts import Act, draw
+from tests.e2e.fault_run.acts import HANDS, Act, draw
 from tests.e2e.fault_run.drawn_configuration import draw_configuration
 from tests.e2e.fault_run.etcd import READY_SECONDS
+from tests.e2e.fault_run.hostile_tenant import is_hostile
 from tests.e2e.fault_run.judges.judge import judge, told_shares
 from tests.e2e.fault_run.kubelets import Kubelets
 from tests.e2e.fault_run.load import Load
@@ -37,25 +39,63 @@ FOLLOWED = {
     "leases": "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases",
 }
 BOOKS = {"gangs": "/debug/gangs", "cache": "/debug/cache?against=api"}
-MOST_ACTS = 100_000
 ROUNDS = 4  # of preemption, in the end
 Say = Callable[[str], None]
 
 
 @dataclass(frozen=True)
 class Settings:
-    """One seed gives one run. kinds: of acts, where not all are wanted; acts: numbers of those that are done, where not all are."""
+    """One seed gives one run. hostile: None is as the seed draws it. kinds: of acts, where not all are wanted; acts: those that are done,
+    where an earlier run says which."""
 
     seed: int
     seconds: float
-    hostile: bool = False
+    hostile: bool | None = None
     kinds: Sequence[str] = ()
-    acts: Sequence[int] | None = None
+    acts: Sequence[Act] | None = None
     rounds: int = ROUNDS
 
-    def drawn(self) -> list[Act]:
-        drawn = draw(self.seed, MOST_ACTS if self.acts is None else max(self.acts, default=-1) + 1, only=self.kinds)
-        return drawn if self.acts is None else [act for act in drawn if act.number in self.acts]
+    def drawn(self) -> list[list[Act]]:
+        """For each hand."""
+        if self.acts is not None:
+            return [[act for act in self.acts if act.hand == hand] for hand in range(HANDS)]
+        count = int(self.seconds) + 1  # each with its pause takes longer than that
+        return [draw(self.seed, 2 * count, hand=hand, only=self.kinds) for hand in range(HANDS)]
+
+    @property
+    def is_hostile(self) -> bool:
+        return is_hostile(self.seed) if self.hostile is None else self.hostile
+
+    def to_record(self) -> dict[str, Any]:
+        return {
+            "seed": self.seed,
+            "seconds": self.seconds,
+            "hostile": self.is_hostile,
+            "kinds": list(self.kinds),
+            "rounds": self.rounds,
+            "acts": None if self.acts is None else [act.number for act in self.acts],
+            "configuration": asdict(draw_configuration(self.seed)),
+            "commit": _commit(),
+        }
+
+    @classmethod
+    def of(cls, past: Past) -> Settings:
+        """As an earlier run was made, with the acts that were done in it."""
+        was = past.settings
+        names = [each.name for each in fields(Act)]
+        acts = [Act(**{name: fault[name] for name in names}) for fault in past.faults]
+        acts.sort(key=lambda act: act.number)
+        return cls(was["seed"], was["seconds"], was["hostile"], was["kinds"], acts, was["rounds"])
+
+
+def _commit() -> str:
+    """What is checked out where this file is; with a plus if it has been changed since."""
+
+    def git(*arguments: str) -> str:
+        command = ["git", "-C", str(Path(__file__).parent), *arguments]
+        return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
+
+    return git("rev-parse", "--short", "HEAD") + ("+" if git("status", "--porcelain", "--untracked-files=no") else "")
 
 
 @dataclass
@@ -91,7 +131,7 @@ class Samples:
 def fault_run(binaries: Binaries, folder: Path, settings: Settings, say: Say = lambda line: None) -> list[str]:
     """What was wrong, a sentence each; the record and the programs' logs are in the folder."""
     record = Record(folder)
-    record.note("settings", seed=settings.seed, seconds=settings.seconds, hostile=settings.hostile)
+    record.note("settings", **settings.to_record())
     plane = RigPlane(binaries, folder / "plane", folder)
     with ExitStack() as undo:
         undo.callback(record.close)
@@ -118,7 +158,7 @@ def _run(rig: Rig, settings: Settings, say: Say, undo: ExitStack) -> None:
     watched = Samples(rig)
     watched.start()
     undo.callback(watched.stop)
-    load = Load(rig, provisioner, settings.seed, configuration, hostile=settings.hostile, say=say)
+    load = Load(rig, provisioner, settings.seed, configuration, hostile=settings.is_hostile, say=say)
     nemesis = Nemesis(rig, settings.drawn(), say)
     faults_from = time.time()
     nemesis.start()
@@ -130,7 +170,15 @@ def _run(rig: Rig, settings: Settings, say: Say, undo: ExitStack) -> None:
     load.calm()
     _ask_for_books(rig)
     load.check_preemption(settings.rounds)
-    rig.record.note("outcome", seed=settings.seed, ended=time.time(), calm=True, **faults, **load.outcome())
+    rig.record.note(
+        "outcome",
+        seed=settings.seed,
+        ended=time.time(),
+        calm=True,
+        failpoints=nemesis.failpoints,
+        **faults,
+        **load.outcome(),
+    )
 
 
 def _ask_for_books(rig: Rig) -> None:

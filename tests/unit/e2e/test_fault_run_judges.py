@@ -109,6 +109,8 @@ class Written:
         ended = {"seed": 0, "ended": START + 100, "calm": True, "labels": labels, "excused": []}
         faults = {"faults_from": START, "faults_until": START + 100}
         self.record.note("outcome", wishes=self.wishes, **ended, **faults)
+        configuration = {"settings": {}, "two_profiles": False, "early_start": None}
+        self.record.note("settings", seed=0, configuration=configuration)
         self.record.close()
         return judge(Past(self.folder))
 
@@ -341,6 +343,11 @@ def descriptors(run: Written) -> None:
         run.sample(second, process_open_fds=second)
 
 
+def a_slow_leak(run: Written) -> None:
+    for second in range(100, 1100):
+        run.sample(second, process_resident_memory_bytes=1e8 + 4e4 * second)
+
+
 def held_in_the_end(run: Written) -> None:
     run.sample(100, held_binds=3)
 
@@ -443,6 +450,7 @@ PLANTED = [
     (a_traceback, "no traceback: first/extender.log:2: KeyError: 'a'"),
     (a_start_that_failed, "no traceback: first/extender.log:2: ImportError"),
     (a_leak, "memory and descriptors do not grow: the extender of first: 95 MiB, later"),
+    (a_slow_leak, "memory and descriptors do not grow: the extender of first: 95 MiB, later"),
     (descriptors, "memory and descriptors do not grow: the extender of first: 30 descriptors, later"),
     (held_in_the_end, "memory and descriptors do not grow: the extender of first: 3 calls are held in the end"),
     (many_lists, "lists are rare: first-extender: more than 20 lists of nodes within 20 s"),
@@ -487,6 +495,7 @@ def test_every_judge_has_a_planted_fault() -> None:
         pytest.param(slow, fault(49, 50, "freeze"), id="an answer while a program was frozen"),
         pytest.param(slow, fault(51, 57, "line", "first verbs"), id="an answer on a line that was late"),
         pytest.param(an_error, fault(97, 100, "little memory", "first"), id="an error for want of memory"),
+        pytest.param(an_error, fault(99, 99.5, "failpoint", "first", detail="relist=raise", done=True), id="raised"),
         pytest.param(a_traceback_later, fault(97, 100, "little memory", "first"), id="a traceback for want of memory"),
         pytest.param(
             a_start_that_failed, fault(70, 75, "little memory", "first"), id="a start that failed for want of memory"
@@ -528,7 +537,7 @@ def test_a_fault_excuses_what_follows_from_it(run: Written, plant: Callable[[Wri
         pytest.param(
             after_the_lease, fault(45, 59, "line", "second extender's API"), id="a write, and another's line was held"
         ),
-        pytest.param(slow, fault(49, 56, "line", "second verbs"), id="a late answer on a line that nobody touched"),
+        pytest.param(slow, fault(49, 56, "line", "second verbs"), id="a late answer on a line that was not touched"),
         pytest.param(slow, fault(49, 56, "line", "first extender's API"), id="a late answer, and the API was late"),
         pytest.param(
             bound_after_the_answer, fault(19, 26, "line", "first verbs"), id="a Binding, the verbs' line held"
@@ -540,6 +549,9 @@ def test_a_fault_excuses_what_follows_from_it(run: Written, plant: Callable[[Wri
         ),
         pytest.param(
             a_start_that_failed, fault(5, 10, "little memory", "first"), id="a start that failed after memory was back"
+        ),
+        pytest.param(
+            an_error, fault(99, 99.5, "failpoint", "first", detail="relist=raise", done=False), id="not reached"
         ),
         pytest.param(an_error, fault(99, 100), id="an error of an extender that was killed"),
         pytest.param(

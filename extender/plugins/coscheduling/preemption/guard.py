@@ -37,6 +37,7 @@ from extender.plugins.coscheduling.preemption.reselection import Reselection, Se
 from extender.plugins.coscheduling.preemption.rest_of_gangs import RestOfGangs
 from extender.plugins.coscheduling.preemption.waiting_preemptors import WaitingPreemptors
 from extender.plugins.coscheduling.scheduling.overlay import Overlays
+from extender.plugins.coscheduling.scheduling.topology import GangSetDomains
 from extender.plugins.coscheduling.state.gang_sets import waits_for_start
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
 from extender.plugins.coscheduling.state.slots import Slot
@@ -47,11 +48,12 @@ PLACE_SECONDS = 30.0  # how long room that was let go for a preemptor is kept fo
 
 
 class Veto(StrEnum):
-    """Why a candidate may not be used. The first three veto all of them, and are a metric's label then."""
+    """Why a candidate may not be used. The first four veto all of them, and are a metric's label then."""
 
     GANG_MEMBER = "gang_member"
     HELD = "held"
     GANG_FRACTION = "gang_fraction"
+    OUTSIDE_DOMAIN = "outside_domain"
     COSTLIER = "costlier"
 
 
@@ -94,6 +96,7 @@ class PreemptionGuard:
     assumed: Callable[[], Collection[str]] = field(kw_only=True)
     steering: OrderedSteering = field(kw_only=True)
     gang_victims: GangVictims = field(kw_only=True, default=GangVictims.WHOLE_OR_SURPLUS)
+    domains: GangSetDomains | None = field(kw_only=True, default=None)
 
     def review(self, preemptor: corev1.Pod, candidates: Sequence[Candidate]) -> Sequence[Candidate]:
         """The candidates that may be used, with the victims that they need; empty is a veto.
@@ -152,6 +155,9 @@ class PreemptionGuard:
     def assess(self, preemptor: corev1.Pod, candidates: Sequence[Candidate]) -> Review:
         """What `review` answers, and why; nothing comes of it. It costs the pods on the candidates' nodes and the rest of their gangs."""
         manager, snapshot = self.manager, self.newest_snapshot()
+        candidates, offered = self._in_its_domain(preemptor, candidates, snapshot), candidates
+        if offered and not candidates:
+            return Review(veto=Veto.OUTSIDE_DOMAIN)
         victims = {victim.uid for candidate in candidates for victim in candidate.victims.pods}
         nodes = [node for candidate in candidates if (node := _node(snapshot, candidate.name)) is not None]
         with manager.lock:
@@ -180,6 +186,18 @@ class PreemptionGuard:
             may_evict_elsewhere=self.rest.allowed(),
         )
         return _review(nodes, reselection, released)
+
+    def _in_its_domain(
+        self, preemptor: corev1.Pod, candidates: Sequence[Candidate], snapshot: NodeInfoLister
+    ) -> Sequence[Candidate]:
+        """kube-scheduler asks us of no node that lacks room: that a member may not leave the domain of its gang it is told here."""
+        manager = self.manager
+        with manager.lock:
+            group = manager.find(preemptor)
+            if group is None or self.domains is None or waits_for_start(manager, preemptor):
+                return candidates
+            uid, left = preemptor.uid, self.domains.left
+            return [candidate for candidate in candidates if not left(group, uid, candidate.name, snapshot)]
 
     def _let_go(self, preemptor: corev1.Pod, release: Release) -> None:
         """Of their own accord, and the room is kept for the preemptor."""

@@ -19,6 +19,7 @@ from extender.plugins.coscheduling.preemption.guard import PreemptionGuard
 from extender.plugins.coscheduling.preemption.rest_of_gangs import RestOfGangs
 from extender.plugins.coscheduling.preemption.terminating_victims import TerminatingVictims
 from extender.plugins.coscheduling.preemption.waiting_preemptors import WaitingPreemptors
+from extender.plugins.coscheduling.scheduling.topology import GangSetDomains
 
 Observer = Callable[[corev1.Pod | None, corev1.Pod | None], None]
 
@@ -62,6 +63,7 @@ class Preemption:
             assumed=dependencies.assumed,
             steering=steering,
             gang_victims=dependencies.rules.gang_victims,
+            domains=GangSetDomains(self._manager, coscheduling.dependencies.topology),
         )
         self.gangs = GangPreemption(coscheduling, dependencies, self._terminating)
         coscheduling.rounds.on_no_room(self.gangs.refused)

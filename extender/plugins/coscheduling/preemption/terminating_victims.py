@@ -54,6 +54,8 @@ class TerminatingVictims:
 
     def _go(self, pod: corev1.Pod) -> None:
         with self.manager.lock:
+            if self.manager.is_gone(pod) and pod.uid not in self.manager.terminating:
+                return  # by the watch's word: it would be taken for one that was not told
             self.manager.terminating[pod.uid] = pod, self.manager.clock() + SHOWN_SECONDS
         self.events.on_pod(pod, _deleting(pod))
 

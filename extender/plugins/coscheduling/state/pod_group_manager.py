@@ -200,6 +200,10 @@ class PodGroupManager:
         self._pods.goes(pod.uid)
         return self._forget(pod.uid)
 
+    def is_gone(self, pod: corev1.Pod) -> bool:
+        """Whether the watch has shown that it goes, or has gone, or a victim was told to."""
+        return self._pods.is_gone(pod.uid)
+
     def comes_back(self, uid: str) -> None:
         """A pod that was taken for gone is none: what is said of it next counts."""
         self._pods.comes_back(uid)

@@ -22,12 +22,14 @@ COUNTERS = (
 LACK = ("little memory", "few descriptors")
 LACK_SECONDS = 30.0  # after it: what failed for it is tried again, and a program that ended starts anew
 MEMORY_SHARE, MEMORY_BYTES = 1.5, 64 * 2**20
+LONG_SECONDS, LONG_SHARE, LONG_BYTES, LONG_DESCRIPTORS = 900.0, 1.1, 12 * 2**20, 12  # of one that has lived for so long
 SETTLED_SECONDS = 60.0  # after its start an extender has read what there is
 DESCRIPTORS = 40
 # Of one kind of objects, in all namespaces or in one: back-off makes seven of them, a start of the program is one, and the pods of a
 # namespace that have ended are listed every five seconds while its gangs end.
 LISTS_A_MINUTE = 20
 LOGGED = re.compile(r"[A-Z](\d{4} \d\d:\d\d:\d\d\.\d{3}) ")
+FAILPOINT = "FailpointError"  # a failpoint was to raise
 TRACEBACK = "Traceback (most recent call last)"
 
 
@@ -51,8 +53,9 @@ def tracebacks(past: Past) -> list[str]:
         times = _times(lines, past.outcome["ended"])
         for number, line in enumerate(lines):
             since, until = times[number]
-            if TRACEBACK in line and outside(lack, since - 0.001, until) > until - since:
-                found.append(f"{file.parent.name}/{file.name}:{number + 1}: {_raised(lines[number:])}")
+            raised = _raised(lines[number:])
+            if TRACEBACK in line and FAILPOINT not in raised and outside(lack, since - 0.001, until) > until - since:
+                found.append(f"{file.parent.name}/{file.name}:{number + 1}: {raised}")
     return found
 
 
@@ -73,7 +76,16 @@ def _times(lines: list[str], ended: float) -> list[tuple[float, float]]:
 
 
 def _lack(past: Past, replica: str) -> Spans:
-    return past.excuses.lack(replica, LACK, LACK_SECONDS)
+    return past.excuses.lack(replica, LACK, LACK_SECONDS) + _raising(past, replica)
+
+
+def _raising(past: Past, replica: str) -> list[tuple[float, float]]:
+    """When a failpoint raised, as it was asked to."""
+    return [
+        (fault["began"] - 5, fault["ended"] + 5)  # from one sample to the next
+        for fault in past.faults
+        if fault["name"] == "failpoint" and fault["target"] == replica and "raise" in fault["detail"] and fault["done"]
+    ]
 
 
 def _moment(line: str, ended: float) -> float | None:
@@ -84,7 +96,8 @@ def _moment(line: str, ended: float) -> float | None:
 
 
 def growth(past: Past) -> list[str]:
-    """Of processes that lived on: the last quarter of their samples against the first after they had settled."""
+    """Of processes that lived on: the last quarter of their samples against the first after they had settled; less is let
+    pass of one that has lived for long."""
     found = []
     for replica, samples in _by_process(past):
         settled = [each for each in samples if each["at"] > samples[0]["at"] + SETTLED_SECONDS]
@@ -93,10 +106,14 @@ def growth(past: Past) -> list[str]:
         quarter = len(settled) // 4
         first, last = settled[:quarter], settled[-quarter:]
         bytes_then, bytes_now = (_least(each, "process_resident_memory_bytes") for each in (first, last))
-        if bytes_now > MEMORY_SHARE * bytes_then + MEMORY_BYTES:
+        long = settled[-1]["at"] - settled[0]["at"] >= LONG_SECONDS
+        share, more, descriptors = (
+            (LONG_SHARE, LONG_BYTES, LONG_DESCRIPTORS) if long else (MEMORY_SHARE, MEMORY_BYTES, DESCRIPTORS)
+        )
+        if bytes_now > share * bytes_then + more:
             found.append(f"the extender of {replica}: {bytes_then / 2**20:.0f} MiB, later {bytes_now / 2**20:.0f} MiB")
         files_then, files_now = (_least(each, "process_open_fds") for each in (first, last))
-        if files_now > files_then + DESCRIPTORS:
+        if files_now > files_then + descriptors:
             found.append(f"the extender of {replica}: {files_then:g} descriptors, later {files_now:g}")
     return [*found, *_still_held(past)]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from tests.e2e.fault_run.judges.bindings import late_bindings
 from tests.e2e.fault_run.judges.books import wrong_books
@@ -30,6 +30,11 @@ def enough(past: Past) -> list[str]:
         for what, least in LEAST_SHARE.items()
         if past.shares[what] < least
     ]
+
+
+def judges_of(found: Iterable[str]) -> set[str]:
+    """The names of those that have said something. How much was judged is no fault of the program."""
+    return {said.partition(":")[0] for said in found} - {"enough was judged"}
 
 
 def told_shares(past: Past) -> str:

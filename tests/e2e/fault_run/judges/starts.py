@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from tests.e2e.fault_run.budgets import Budget
-from tests.e2e.fault_run.drawn_configuration import draw_configuration
+from tests.e2e.fault_run.drawn_configuration import DrawnConfiguration
 from tests.e2e.fault_run.liveness import waits_although_it_fits
 from tests.e2e.fault_run.preemption_check import Before, Comer, needless
 from tests.e2e.fault_run.record import Past, lines
@@ -34,5 +34,5 @@ def needless_victims(past: Past) -> list[str]:
 
 def _before(past: Past, state: dict[str, Any]) -> Before:
     budgets = [Budget(**each) for each in state["budgets"]]
-    configuration = draw_configuration(past.outcome["seed"])
+    configuration = DrawnConfiguration(**past.settings["configuration"])
     return Before(state["pods"], state["nodes"], state.get("minimums", {}), budgets, configuration)

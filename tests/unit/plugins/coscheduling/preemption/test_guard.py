@@ -20,6 +20,7 @@ from extender.plugins.coscheduling.dispatch.ordered_steering import OrderedSteer
 from extender.plugins.coscheduling.preemption.guard import PLACE_SECONDS, PreemptionGuard, Veto
 from extender.plugins.coscheduling.preemption.rest_of_gangs import RestOfGangs
 from extender.plugins.coscheduling.preemption.waiting_preemptors import WaitingPreemptors
+from extender.plugins.coscheduling.scheduling.topology import GangSetDomains
 from extender.plugins.coscheduling.state.slots import Slot
 from extender.simulation.gangs import NoSteering
 from tests.objects import make_node, make_pdb, make_pod
@@ -115,6 +116,8 @@ class Bench:
         self.vetoed = Mock(spec_set=WaitingPreemptors)
         self.budgets: list[policyv1.PodDisruptionBudget] = []
         self.assumed: set[str] = set()
+        self.domains = Mock(spec_set=GangSetDomains)
+        self.domains.left.return_value = ""
 
     def guard(self, gang_victims: GangVictims = GangVictims.WHOLE_OR_SURPLUS) -> PreemptionGuard:
         return PreemptionGuard(
@@ -129,6 +132,7 @@ class Bench:
             assumed=lambda: self.assumed,
             steering=OrderedSteering(self.world, self.manager.quarantine),
             gang_victims=gang_victims,
+            domains=self.domains,
         )
 
     def group(self, name: str, min_member: int) -> None:
@@ -191,6 +195,41 @@ def test_a_gang_that_has_not_started_evicts_for_no_single_member() -> None:
     assert bench.vetoed.mock_calls == [call.note_extra(member, "n2")], "where it might have preempted"
     assert not bench.guard().review(member, [])
     assert len(bench.vetoed.mock_calls) == 1, "of no candidate there is nothing to note"
+
+
+@pytest.mark.parametrize(
+    ("offered", "usable", "veto"),
+    [
+        pytest.param(["n2", "n3"], ["n3"], None, id="one in the rack"),
+        pytest.param(["n2"], [], Veto.OUTSIDE_DOMAIN, id="none in the rack"),
+    ],
+)
+def test_no_pod_is_evicted_outside_of_the_rack_that_the_preemptors_gang_is_in(
+    offered: list[str], usable: list[str], veto: Veto | None
+) -> None:
+    """kube-scheduler asks us of no node that lacks room: a fault run of seed 24 saw victims in another rack, and the member bound there."""
+    bench = Bench(n1=1, n2=1, n3=1)
+    bench.group("g", 1)
+    bench.run("p0", "n1", "g", priority=100)
+    low = {name: bench.run(f"low-{name}", name) for name in ("n2", "n3")}
+    bench.domains.left.side_effect = lambda group, uid, node_name, snapshot: "rack" if node_name == "n2" else ""
+    member = pod("p1", "g", priority=100)
+    bench.world.create(member)
+    review = bench.guard().assess(member, [offer(name, low[name]) for name in offered])
+    assert ([candidate.name for candidate in review.usable], review.veto) == (usable, veto)
+
+
+def test_no_hold_is_ended_in_another_rack() -> None:
+    bench = Bench(n1=1, n2=1)
+    for name, least in (("g", 1), ("held", 2)):
+        bench.group(name, least)
+    bench.run("p0", "n1", "g", priority=100)
+    bench.hold("h0", "n2", "held")
+    bench.domains.left.return_value = "rack"
+    member = pod("p1", "g", priority=100)
+    bench.world.create(member)
+    assert not bench.guard().review(member, [offer("n2")])
+    assert bench.manager.slots.get("p1") is None
 
 
 def test_a_gang_that_breaks_is_offered_alone_and_its_other_members_are_expected_to_go() -> None:
