@@ -5,7 +5,7 @@ For a doctor that is given a cluster and no file. The ConfigMap is known by the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 
@@ -57,8 +57,8 @@ class Installed:
 
 
 def find(api: API, namespace: str) -> Installed:
-    """By the ConfigMaps of the namespace. Of several that have a key, as each apply of changed settings makes one more, the one that a pod
-    mounts counts, and of several of these the newest. Raises ApiError."""
+    """By a ConfigMap of the namespace. Of several, as each apply of changed settings makes one more, the one that a pod mounts counts, and
+    of several of these the newest. Both files are of the same one: those of two installations are no pair. Raises ApiError."""
     try:
         maps = [each for each in list_all(api, CONFIG_MAPS, namespace=namespace) if _is_ours(each)]
         mounted = set(_mounted(api, namespace)) if len(maps) > 1 else set()
@@ -67,9 +67,11 @@ def find(api: API, namespace: str) -> Installed:
     except NotFoundError:
         maps, mounted = [], set()
     maps.sort(key=lambda each: (each.metadata.name in mounted, str(each.metadata.creation_timestamp)), reverse=True)
-    ours = _document(maps, EXTENDER)
-    why = f"{namespace} has no ConfigMap with the label {LABEL}={VALUE} and the key {EXTENDER}"
-    return Installed(_document(maps, KUBE_SCHEDULER), ours, "" if ours is not None else why)
+    of = next((each for each in maps if EXTENDER in each.data), None)
+    if of is None:
+        why = f"{namespace} has no ConfigMap with the label {LABEL}={VALUE} and the key {EXTENDER}"
+        return Installed(_document(next(iter(maps), None), KUBE_SCHEDULER), None, why)
+    return Installed(_document(of, KUBE_SCHEDULER), _document(of, EXTENDER))
 
 
 def _is_ours(config_map: ConfigMap) -> bool:
@@ -81,12 +83,11 @@ def _mounted(api: API, namespace: str) -> Iterator[str]:
         yield from (each.config_map.name for each in pod.spec.volumes if each.config_map is not None)
 
 
-def _document(maps: Iterable[ConfigMap], key: str) -> ReadDocument | None:
-    """Of the first that has the key."""
-    for each in maps:
-        if key in each.data:
-            return partial(parse_document, each.data[key], f"configmap/{each.metadata.key}/{key}")
-    return None
+def _document(config_map: ConfigMap | None, key: str) -> ReadDocument | None:
+    """None where the ConfigMap has no such key."""
+    if config_map is None or key not in config_map.data:
+        return None
+    return partial(parse_document, config_map.data[key], f"configmap/{config_map.metadata.key}/{key}")
 
 
 def of_page(where: str, ask: Callable[[str], tuple[int, bytes]]) -> ReadDocument | None:

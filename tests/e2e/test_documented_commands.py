@@ -179,12 +179,14 @@ def test_another_namespace(story: list[Block], pages: Programs, cluster: Cluster
     kubeconfig["contexts"][0]["name"] = "prod"
     file = tmp_path / "kubeconfig"
     file.write_text(yaml.safe_dump(kubeconfig))
-    said = pages.run(doctor, KUBECONFIG=str(file))
-    assert "error: " not in said
-    pages.run(other_name)
-    assert cluster.api.get("/apis/apps/v1/namespaces/batch-system/deployments/gang-scheduler")
-    for namespace in ("gang-system", "batch-system"):
-        cluster.delete_namespace(namespace)
+    try:
+        said = pages.run(doctor, KUBECONFIG=str(file))
+        assert "error: " not in said
+        pages.run(other_name)
+        assert cluster.api.get("/apis/apps/v1/namespaces/batch-system/deployments/gang-scheduler")
+    finally:
+        for namespace in ("gang-system", "batch-system"):
+            cluster.delete_namespace(namespace)
 
 
 CLUSTER_CONFIGURATION = "apiVersion: kubeadm.k8s.io/v1beta4\nkind: ClusterConfiguration\nkubernetesVersion: v1.36.3\n"

@@ -86,6 +86,19 @@ def test_of_several_config_maps_the_one_in_use_counts(mounted: str, expected: st
     assert read_extender_configuration(document()).scheduler_names == (expected,)
 
 
+def test_the_files_of_two_installations_are_no_pair() -> None:
+    api = Mounting("gang-extender-config-1")
+    config_map(api, "gang-extender-config-1", "2026-01-01T00:00:00Z", extender=shipped("extender.yaml"))
+    beside = shipped("kube-scheduler.yaml")
+    config_map(
+        api, "gang-scheduler-config-1", "2026-02-01T00:00:00Z", extender=shipped("extender.yaml"), kube_scheduler=beside
+    )
+    found = installed.find(api, "kube-system")
+    assert found.extender is not None
+    assert found.extender().file == "configmap/kube-system/gang-extender-config-1/extender.yaml"
+    assert found.kube_scheduler is None
+
+
 def test_what_an_extender_says_it_runs_with_reads_as_its_file() -> None:
     page = json.dumps({"configuration": effective(CONFIGURATION), "findings": []}).encode()
     document = installed.of_page("http://127.0.0.1:8889", lambda path: (200, page))
