@@ -85,7 +85,7 @@ _PARTS_OF_A_REPLICA: Mapping[str, Sequence[str]] = {
 
 
 class Leaders:
-    """Who held the Lease when, by every version of it."""
+    """The holders of the Lease, by every version of it."""
 
     def __init__(self, leases: Iterable[tuple[float, str, Any]]) -> None:
         self._moments: list[float] = []
@@ -212,18 +212,18 @@ class Excuses:
     # How much is judged
 
     def shares(self, since: float, until: float) -> Mapping[str, float]:
-        """By judge, of the seconds between: how many would not be excused to whoever led then. All others judge at any time."""
+        """By judge, of the seconds between: how many would not be excused to the leader of that moment. All others judge at any time."""
         seconds = [since + second for second in range(int(until - since))]
         judged: Mapping[str, Callable[[float, str], bool]] = {
-            FRACTIONS: lambda at, who: not _overlaps(self._cuts[who], at - RECORD_SECONDS, at + 1),
-            ANSWERS: lambda at, who: not self.of_an_answer(who, at, at),
-            NODES: lambda at, who: self.blind_since(at) == at and self.recorded_until("nodes", at) == at,
+            FRACTIONS: lambda at, replica: not _overlaps(self._cuts[replica], at - RECORD_SECONDS, at + 1),
+            ANSWERS: lambda at, replica: not self.of_an_answer(replica, at, at),
+            NODES: lambda at, replica: self.blind_since(at) == at and self.recorded_until("nodes", at) == at,
         }
         found = {
-            name: sum(all(judges(at, who) for who in self.leaders.between(at, at)) for at in seconds)
+            name: sum(all(judges(at, replica) for replica in self.leaders.between(at, at)) for at in seconds)
             for name, judges in judged.items()
         }
-        found[WRITES] = min(sum(not self.of_a_write(who, at) for at in seconds) for who in REPLICAS)
+        found[WRITES] = min(sum(not self.of_a_write(replica, at) for at in seconds) for replica in REPLICAS)
         return {name: count / max(1, len(seconds)) for name, count in found.items()}
 
     # What all of these rest on
@@ -233,7 +233,7 @@ class Excuses:
         return sorted(
             (fault["began"], self._back(fault, replica) if back else fault["ended"])
             for fault in self.faults
-            if fault["name"] in names and any(who == replica and part in parts for who, part in touched(fault))
+            if fault["name"] in names and any(of == replica and part in parts for of, part in touched(fault))
         )
 
     def _back(self, fault: Line, replica: str) -> float:
