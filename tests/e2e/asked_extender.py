@@ -30,7 +30,7 @@ class Books:
         self.arm("")
 
     def wrong(self, within: float = 15.0) -> list[str] | None:
-        """A sentence for each entry; None where there is no answer."""
+        """A sentence for each entry; None where no answer came."""
         self._number += 1
         asked = f"{time.monotonic()} {self._number}"  # an answer to a question of before is none
         _write(self._folder / ASK, asked)

@@ -85,7 +85,7 @@ _PARTS_OF_A_REPLICA: Mapping[str, Sequence[str]] = {
 
 
 class Leaders:
-    """Which replica held the Lease when, by every version of it."""
+    """The holders of the Lease, by every version of it."""
 
     def __init__(self, leases: Iterable[tuple[float, str, Any]]) -> None:
         self._moments: list[float] = []
@@ -212,7 +212,7 @@ class Excuses:
     # How much is judged
 
     def shares(self, since: float, until: float) -> Mapping[str, float]:
-        """By judge, of the seconds between: how many would not be excused to the leader of then. All others judge at any time."""
+        """By judge, of the seconds between: how many would not be excused to the leader of that moment. All others judge at any time."""
         seconds = [since + second for second in range(int(until - since))]
         judged: Mapping[str, Callable[[float, str], bool]] = {
             FRACTIONS: lambda at, replica: not _overlaps(self._cuts[replica], at - RECORD_SECONDS, at + 1),

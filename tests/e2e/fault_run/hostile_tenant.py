@@ -25,7 +25,7 @@ HOSTILE_SHARE = 0.25  # of the seeds
 
 
 def is_hostile(seed: int) -> bool:
-    """Whether a run of this seed has such a tenant, where none is asked for."""
+    """Whether a run of this seed has such a tenant, where the settings do not say."""
     return random.Random(f"is hostile {seed}").random() < HOSTILE_SHARE
 
 

@@ -49,7 +49,7 @@ def test_a_rule_that_raises_is_told(tmp_path: Path) -> None:
     assert said == "the books cannot be read: StopIteration()"
 
 
-def test_there_is_no_answer(tmp_path: Path) -> None:
+def test_no_answer_comes(tmp_path: Path) -> None:
     assert Books(tmp_path).wrong(within=0.1) is None
 
 

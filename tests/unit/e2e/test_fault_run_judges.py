@@ -537,7 +537,7 @@ def test_a_fault_excuses_what_follows_from_it(run: Written, plant: Callable[[Wri
         pytest.param(
             after_the_lease, fault(45, 59, "line", "second extender's API"), id="a write, and another's line was held"
         ),
-        pytest.param(slow, fault(49, 56, "line", "second verbs"), id="a late answer on a line that was not touched"),
+        pytest.param(slow, fault(49, 56, "line", "second verbs"), id="a late answer on a line without a fault"),
         pytest.param(slow, fault(49, 56, "line", "first extender's API"), id="a late answer, and the API was late"),
         pytest.param(
             bound_after_the_answer, fault(19, 26, "line", "first verbs"), id="a Binding, the verbs' line held"

@@ -23,6 +23,6 @@ def writes_without_the_lease(past: Past) -> list[str]:
         if writer not in led and not past.excuses.of_a_write(writer, call["at"]):
             what = "/".join(each for each in (call["resource"], call["subresource"]) if each)
             found.append(
-                f"the extender of {writer} had {call['verb']} {what} {call['name']}, and {' and '.join(sorted(led)) or 'none'} led"
+                f"the extender of {writer} had {call['verb']} {what} {call['name']}, and {' and '.join(sorted(led)) or 'no replica'} led"
             )
     return found
