@@ -6,6 +6,7 @@ import json
 import re
 import textwrap
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ import yaml
 
 from tests.documented import Block
 from tests.documented_commands import blocks_run_by
-from tests.e2e.api import PODS, Refused
+from tests.e2e.api import PODS, Json, Refused
 from tests.e2e.cluster import Cluster
 from tests.e2e.control_plane import MANIFESTS
 from tests.e2e.documented_programs import Programs
@@ -180,6 +181,7 @@ def test_another_namespace(story: list[Block], pages: Programs, cluster: Cluster
     file = tmp_path / "kubeconfig"
     file.write_text(yaml.safe_dump(kubeconfig))
     try:
+        cluster.create(LEASES.replace(SYSTEM, "gang-system"), _held_lease("gang-scheduler"))
         said = pages.run(doctor, KUBECONFIG=str(file))
         assert "error: " not in said
         pages.run(other_name)
@@ -187,6 +189,13 @@ def test_another_namespace(story: list[Block], pages: Programs, cluster: Cluster
     finally:
         for namespace in ("gang-system", "batch-system"):
             cluster.delete_namespace(namespace)
+
+
+def _held_lease(name: str) -> Json:
+    """As a kube-scheduler renews it."""
+    now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    held = {"holderIdentity": f"{name}-0_a-uid", "leaseDurationSeconds": 15, "acquireTime": now, "renewTime": now}
+    return {"metadata": {"name": name}, "spec": held}
 
 
 CLUSTER_CONFIGURATION = "apiVersion: kubeadm.k8s.io/v1beta4\nkind: ClusterConfiguration\nkubernetesVersion: v1.36.3\n"
