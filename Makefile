@@ -69,7 +69,7 @@ benchmark: install
 	BENCHMARK_RESULTS=$(RESULTS) $(BIN)/python -m tests.benchmark $(or $(ONLY),$(BENCHMARKS))
 
 # What docs/performance.md says, measured anew, for hours on a machine that does nothing else; `make plots` then draws and writes it.
-performance: ONLY := gangs contention stream gathering samples real_objects loop_stalls
+performance: ONLY := gangs contention stream gathering samples status_writes real_objects loop_stalls
 performance: RESULTS := docs/performance
 performance: benchmark
 

@@ -113,6 +113,12 @@ TABLES: Mapping[str, Sequence[Column]] = {
         Column("of the extender, s", "our_cpu"),
     ),
     **{f"samples-{nodes}": SAMPLES for nodes in (100, 1000, 5000)},
+    "status-writes": (
+        Column("patches of statuses", "patches", span=True),
+        Column("CPU of the API server, s", "api_server_cpu", span=True),
+        Column("with etcd, s", "with_etcd_cpu"),
+        Column("of the extender, s", "our_cpu"),
+    ),
     "size": (
         Column("ready, s", "ready"),
         Column("CPU until then, s", "ready_cpu"),

@@ -119,7 +119,8 @@ def run() -> None:
             return
         create_nodes(plane, NODES, "4")
         table = Table(
-            f"{LOAD.gangs} gangs of {LOAD.members}, shuffled, on {NODES} nodes, first member created -> all written"
+            f"{LOAD.gangs} gangs of {LOAD.members}, shuffled, on {NODES} nodes, first member created to all written",
+            "status-writes",
         )
         patch = _cpu_of_a_patch(plane)
         contenders = only(GATED, PLAIN)
