@@ -18,13 +18,13 @@ $(VENV)/.installed: setup.cfg pyproject.toml requirements.txt constraints.txt
 demo: install
 	$(BIN)/gang-extender demo
 
-# Two files at a time: first what needs nothing but a processor, then what starts a control plane or a browser, and mostly waits. Both parts
-# run, and a failure of either is one of the whole.
+# Two files at a time: first what needs nothing but a processor, then what starts a control plane or a browser, and mostly waits; of those in
+# the order of tests/e2e/conftest.py. Both parts run, and a failure of either is one of the whole.
 REAL := tests/e2e tests/browser
 TWO_AT_A_TIME := -m pytest -n 2 --dist loadfile
 test: install
 	quick=0; $(BIN)/python $(TWO_AT_A_TIME) tests $(addprefix --ignore=,$(REAL)) || quick=$$?; \
-	$(BIN)/python $(TWO_AT_A_TIME) $(REAL) && exit $$quick
+	$(BIN)/python $(TWO_AT_A_TIME) --no-loadscope-reorder $(REAL) && exit $$quick
 
 # Etcd, kube-apiserver, kube-scheduler and kubectl from source, once; KUBE_SCHEDULER_VERSION=1.30.14 tries another scheduler,
 # KUBE_APISERVER_VERSION=1.37.2 another API server.

@@ -21,6 +21,7 @@ from tests.e2e.recorder import Recorder
 
 GROUP_LABEL = "scheduling.x-k8s.io/pod-group"
 CRD = MANIFESTS / "crd"
+BUSY = 2.0  # seconds that a start may take longer: two tests at a time, and a back-off that ends only as kube-scheduler next looks
 BACK_OFF = 12.0  # seconds that a kube-scheduler before 1.33 may let a pod serve before it tries it again
 
 
@@ -30,7 +31,7 @@ class Cluster:
     def __init__(self, plane: ControlPlane) -> None:
         self.plane = plane
         self.api: Api = plane.api()
-        self.patience = 0.0 if plane.wakes_by_status else BACK_OFF
+        self.patience = BUSY if plane.wakes_by_status else BACK_OFF
         self.recorder = Recorder(self.api, self.patience)
         self.killed = False  # set by a test that kills a process: a commit may then take longer
         self.recovery = RECOVERY_SECONDS  # how long that may be, from when it is back

@@ -25,9 +25,21 @@ NO_COMPOSITES = pytest.StashKey[str]()  # why there is none
 FAILED = pytest.StashKey[bool]()
 
 
+LONG = (
+    "test_fault_run",
+    "test_sick_leader",
+    "test_service",
+    "test_jobs_in_phases",
+    "test_hostile_objects",
+    "test_mistakes",
+)
+"""Of a minute and more: first, so that no worker has one of them before it when the others are done."""
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """In each module those come first that start programs of their own: two pairs at once would act on one cluster."""
-    modules = list(dict.fromkeys(item.path for item in items))
+    ranks = {name: rank for rank, name in enumerate(LONG)}
+    modules = sorted(dict.fromkeys(item.path for item in items), key=lambda path: ranks.get(path.stem, len(LONG)))
     items.sort(key=lambda item: (modules.index(item.path), HERE in item.path.parents and _with_the_module_s_pair(item)))
     for item in items:
         if HERE in item.path.parents:

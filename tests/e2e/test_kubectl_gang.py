@@ -130,7 +130,8 @@ def test_the_leader_answers_whichever_it_is(cluster: Cluster, replicas: dict[str
     assert "default/what-if: fits now" in kubectl(cluster, "gang", "whatif", "--members", "2", "--requests", "cpu=1")
     wide = kubectl(cluster, "gang", "whatif", "--members", "2", "--requests", "cpu=4", "--priority", "9")
     assert "default/what-if: does not fit" in wide
-    assert "would evict  default/runs-0 on node-" in wide
+    assert "would evict" in wide
+    assert all(f"default/runs-{number} on node-" in wide for number in range(2))
     drained = json.loads(kubectl(cluster, "gang", "drain", "node-0", "-o", "json"))
     [gang] = [each for each in drained["gangs"] if each["group"] == "default/runs"]
     assert (gang["below"], gang["fits"], gang["left"]) == (True, False, 1)

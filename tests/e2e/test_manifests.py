@@ -168,7 +168,8 @@ def test_a_status_with_conditions_is_kept(cluster: Cluster) -> None:
         "lastTransitionTime": "2026-01-01T00:00:00Z",
     }
     path = "/apis/scheduling.x-k8s.io/v1alpha1/namespaces/default/podgroups/web"
-    cluster.api.patch(f"{path}/status", {"status": {"phase": "Pending", "running": 0, "conditions": [condition]}})
+    status = {"phase": "Pending", "running": 0, "reason": "NotEnoughPods"}
+    cluster.api.patch(f"{path}/status", {"status": {**status, "conditions": [condition]}})
     assert cluster.api.get(path)["status"]["conditions"] == [condition]
     assert "NotEnoughPods" in cluster.plane.kubectl("get", "pg", "web", "-o", "wide")
 
