@@ -20,7 +20,7 @@ from extender.plugins.coscheduling.spec.roles import ROLE_LABEL
 from tests.e2e.api import Json
 
 Spans = Sequence[tuple[float, float]]  # from when to when
-Excused = Callable[[float, float, float], bool]  # since, until, limit
+Excused = Callable[[str, float, float, float], bool]  # group, since, until, limit
 Amounts = Mapping[str, int]  # in thousandths: cpu in milli, memory and counts a thousandfold
 
 
@@ -99,7 +99,7 @@ def violations(
     restarts: Collection[float] = (),
     excused: Collection[str] = (),
     loose: Collection[str] = (),
-    excused_fraction: Excused = lambda since, until, limit: False,
+    excused_fraction: Excused = lambda group, since, until, limit: False,
 ) -> list[str]:
     """Everything that was wrong, a sentence each.
 
@@ -107,7 +107,7 @@ def violations(
     longer count, so a group that loses a bound member to preemption is a fraction. `excused` (namespace/name) are those
     that the test itself deletes: they count for their group as long as members of it run that started with them, and until
     one of those is preempted. `restarts`: when what the test had killed was ready again, from which on a recovery counts.
-    `excused_fraction`: whether a fault excuses one that began, and ended, at these moments, and was to end within a limit.
+    `excused_fraction`: whether something excuses one of a group that began, and ended, at these moments, and was to end within a limit.
     `loose`: groups of which no member needs the others once the test has taken members out of a whole one (once-satisfied).
     """
     found = [*_over_allocatable(history, allocatable)]
@@ -149,7 +149,7 @@ def _fractions(
             was = f"{tally.count} of minMember {wanted} bound ({', '.join(sorted(tally.bound.values()))})"
         elif since is not None:
             counted_from = max((at for at in restarts if since < at < change.at), default=since)
-            if change.at - counted_from > limit and not excused(since, change.at, limit):
+            if change.at - counted_from > limit and not excused(group, since, change.at, limit):
                 yield f"{group}: {was} for {change.at - since:.2f} s, longer than a commit takes ({limit:.2f} s)"
             since = None
     if since is not None:

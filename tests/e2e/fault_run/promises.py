@@ -12,11 +12,11 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from tests.e2e.fault_run.wishes import ONLY_WAITING, Domain, Wish, domain, narrowest, units
-from tests.e2e.history import Change, Excused, Tally
+from tests.e2e.history import Change, Tally
 
 NEVER = math.inf
 MOVES_SECONDS = 5.0  # while those in its old domain are deleted, and the first are in its new one
@@ -26,14 +26,14 @@ State = tuple[float, str]  # from when on, and what is wrong; empty where nothin
 @dataclass(frozen=True)
 class Story:
     """All that happened. labels: of every node that there ever was. excused_state: whether a fault excuses what was
-    wrong from one moment to another."""
+    wrong from one moment to another, within a limit."""
 
     history: Sequence[Change]
     labels: Mapping[str, Mapping[str, str]]
     excused: frozenset[str]
     limit: float
     ended: float
-    excused_state: Excused = lambda since, until, limit: False
+    excused_state: Callable[[float, float, float], bool] = lambda since, until, limit: False
 
     def of(self, *groups: str) -> list[Change]:
         return [change for change in self.history if change.pod.group in groups]

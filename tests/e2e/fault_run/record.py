@@ -139,8 +139,8 @@ class Past:
         return self.excuses.shares(began, ended)
 
     def audit(self) -> Iterator[Line]:
-        """Of both servers, one after the other: {at, writer, verb, resource, subresource, name, uid, node, code}; at: when it was
-        received, node: of a Binding."""
+        """Of both servers, one after the other: {at, took, writer, verb, resource, subresource, name, uid, node, code}; at: when it
+        was received, took: seconds until it was answered, node: of a Binding."""
         for file in sorted(self.folder.glob("audit-*.log")):
             for text in file.read_text(errors="replace").splitlines():
                 try:
@@ -148,8 +148,11 @@ class Past:
                 except ValueError:  # the server was killed while it wrote
                     continue
                 what = event.get("objectRef", {})
+                received = datetime.fromisoformat(event["requestReceivedTimestamp"]).timestamp()
+                answered = datetime.fromisoformat(event["stageTimestamp"]).timestamp()
                 yield {
-                    "at": datetime.fromisoformat(event["requestReceivedTimestamp"]).timestamp(),
+                    "at": received,
+                    "took": answered - received,
                     "writer": event["user"].get("uid", ""),
                     "verb": event["verb"],
                     "resource": what.get("resource", ""),

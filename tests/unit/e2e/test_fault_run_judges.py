@@ -49,14 +49,16 @@ class Written:
     ) -> None:
         self.record.note("faults", name=name, target=target, began=START + began, ended=START + ended, **more)
 
-    def call(self, at: float, took: float, verb: str = "filter", status: int = 200, node: str = "") -> None:
+    def call(
+        self, at: float, took: float, verb: str = "filter", status: int = 200, node: str = "", name: str = "web-0"
+    ) -> None:
         times = {"began": START + at, "ended": START + at + took}
-        which = {"replica": "first", "verb": verb, "pod": "default/web-0", "uid": "web-0", "node": node}
+        which = {"replica": "first", "verb": verb, "pod": f"default/{name}", "uid": name, "node": node}
         self.record.note("calls", **which, status=status, error="", **times)
 
-    def binding(self, at: float, node: str = "node") -> None:
-        what = {"resource": "pods", "subresource": "binding", "namespace": "default", "name": "web-0", "uid": "web-0"}
-        self.audited(at, "first", "create", what, requestObject={"target": {"name": node}})
+    def binding(self, at: float, node: str = "node", name: str = "web-0", took: float = 0.004) -> None:
+        what = {"resource": "pods", "subresource": "binding", "namespace": "default", "name": name, "uid": name}
+        self.audited(at, "first", "create", what, took=took, requestObject={"target": {"name": node}})
 
     def sample(self, at: float, **values: float) -> None:
         usual = {"process_start_time_seconds": 1.0, "process_resident_memory_bytes": 1e8, "process_open_fds": 30}
@@ -75,9 +77,10 @@ class Written:
     ) -> None:
         self.audited(at, writer, verb, {"resource": resource, "subresource": "", "namespace": namespace, "name": name})
 
-    def audited(self, at: float, writer: str, verb: str, what: Json, **more: Any) -> None:
+    def audited(self, at: float, writer: str, verb: str, what: Json, took: float = 0.004, **more: Any) -> None:
         event = {
             "requestReceivedTimestamp": datetime.fromtimestamp(START + at, UTC).isoformat(),
+            "stageTimestamp": datetime.fromtimestamp(START + at + took, UTC).isoformat(),
             "user": {"uid": f"{writer}-extender"},
             "verb": verb,
             "objectRef": what,
@@ -576,6 +579,17 @@ def test_a_chain_of_faults_excuses_no_fraction_without_end(run: Written) -> None
         "no gang is a fraction: default/web: 2 of minMember 3 bound (default/web-0, default/web-1) for 70.00 s, "
         "longer than a commit takes (1.03 s)"
     ]
+
+
+@pytest.mark.parametrize(("received", "took", "wrong"), [(20.1, 1.3, 0), (20.1, 0.2, 1), (21.3, 0.1, 1)])
+def test_the_time_that_an_api_server_takes_for_bindings_is_not_the_program_s(
+    run: Written, received: float, took: float, wrong: int
+) -> None:
+    run.wishes["default/web"]["min_member"] = 3
+    run.call(20, 2.0, "bind", node="node", name="web-2")
+    run.bound(21.5, "web-2")
+    run.binding(received, name="web-2", took=took)
+    assert len([said for said in run.judged() if "a fraction" in said]) == wrong
 
 
 def test_a_fault_of_the_old_leader_does_not_count_once_another_leads(run: Written) -> None:
