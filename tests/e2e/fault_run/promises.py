@@ -52,10 +52,20 @@ def broken_promises(story: Story, known: Mapping[str, Wish]) -> list[str]:
         found += _lasting(_outside_of_its_domain(story, wish), replace(story, limit=min(story.limit, MOVES_SECONDS)))
         found += _lasting(_without_a_role(story, wish), story)
         found += _added_alone(story, wish)
-    for unit in sorted(set(units(known).values())):
+    for unit in sorted(set(units(_named_in_turn(known)).values())):
         if len(unit) > 1:
             found += _lasting(_not_together(story, [known[key] for key in unit if key in known]), story)
     return found
+
+
+def _named_in_turn(known: Mapping[str, Wish]) -> Mapping[str, Wish]:
+    """A group whose object was made anew without the others may start without them: what they still ask for binds them alone."""
+    return {
+        key: replace(
+            wish, groups=frozenset(name for name in wish.groups if name in known and key in known[name].groups)
+        )
+        for key, wish in known.items()
+    }
 
 
 def _lasting(states: Iterable[State], story: Story) -> Iterator[str]:

@@ -115,6 +115,12 @@ def test_groups_that_start_together(history: list[Change], level: str, broken: b
     assert bool(judged(history, a, b)) is broken
 
 
+def test_a_group_that_names_the_other_no_longer_starts_without_it() -> None:
+    """Its object was made anew; what the other asks for, of a rack, is not for it."""
+    a, b = asking("a", 1, groups="b", topology_required="rack"), asking("b", 1)
+    assert judged([change(0, "b/w-0", "a1"), change(0, "b/w-1", "b1")], a, b) == []
+
+
 RUNNING = [change(0, "g/w-0", "a1"), change(0, "g/w-1", "a1")]
 
 
