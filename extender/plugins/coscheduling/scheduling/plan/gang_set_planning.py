@@ -154,9 +154,10 @@ class GangSetPlanning:
             return status
         stop = self._shortages.diagnosis_of(gang_set, question, attempt.permitted, result)
         self._log_refusal(group, stop)
-        anything = self._shortages.kept_from_nodes(question, attempt.allowed, stop)
-        waits = waits_for(self._manager, gang_set, question.request, stop, anything=anything)
-        status = self._refusals.deny(gang_set, stop, attempt.epoch, waits)
+        kept = self._shortages.kept_from_nodes(question, attempt.allowed, stop)
+        elsewhere = not kept and self._shortages.fits_elsewhere(question, attempt.allowed, stop)
+        waits = waits_for(self._manager, gang_set, question.request, stop, anything=kept or elsewhere)
+        status = self._refusals.deny(gang_set, stop, attempt.epoch, waits, passes=elsewhere)
         if isinstance(result, planner.NoPlacement) and result.cause in EVICTIONS_MAY_CURE:
             self._evict_for(attempt)
         return status

@@ -59,8 +59,13 @@ class GangSetRefusals:
         self._schedule_planning = schedule_planning
         self._denied_seconds = denied_seconds
 
-    def deny(self, gang_set: Sequence[Group], stop: Diagnosis, epoch: int, waits: WaitsFor) -> Status:
-        """Noted before any member hears of it; not noted, but looked at again, if something came free meanwhile."""
+    def deny(
+        self, gang_set: Sequence[Group], stop: Diagnosis, epoch: int, waits: WaitsFor, *, passes: bool = False
+    ) -> Status:
+        """Noted before any member hears of it; not noted, but looked at again, if something came free meanwhile.
+
+        passes: it is for what a filter call was offered, and the call will be over: the gang is planned again though nothing happens.
+        """
         manager = self._manager
         refusal = unresolvable(messages.denied(gang_set[0].key, self._denied_seconds, stop.message))
         with manager.lock:
@@ -71,7 +76,7 @@ class GangSetRefusals:
             for group in gang_set:
                 group.stop(replace(stop, since=manager.clock()))
                 if fresh:
-                    manager.queue.add_unschedulable(group.key, waits, self._note_denied(group, stop))
+                    manager.queue.add_unschedulable(group.key, waits, self._note_denied(group, stop, passes=passes))
                 else:
                     manager.queue.move_to_active((group.key,))
                 manager.permitted.pop(group.key, None)
@@ -86,7 +91,7 @@ class GangSetRefusals:
             self._tell_denied(group, stop)
         return refusal
 
-    def _note_denied(self, group: Group, stop: Diagnosis) -> float:
+    def _note_denied(self, group: Group, stop: Diagnosis, *, passes: bool = False) -> float:
         """Returns when it is planned again though nothing happens: what passes by itself is, a spent budget and places that
         kube-scheduler refused."""
         manager = self._manager
@@ -94,7 +99,7 @@ class GangSetRefusals:
             manager.denied[group.key] = stop.message
         else:
             manager.denied.again(group.key, stop.message)
-        if stop.reason in (UnschedulableReason.BUDGET_EXCEEDED, UnschedulableReason.REFUTED_BY_SCHEDULER):
+        if passes or stop.reason in (UnschedulableReason.BUDGET_EXCEEDED, UnschedulableReason.REFUTED_BY_SCHEDULER):
             return manager.denied.until(group.key)
         return math.inf
 

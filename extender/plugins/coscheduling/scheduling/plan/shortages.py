@@ -72,12 +72,14 @@ class Shortages:
         return look_closer(self._manager, self._requests, gang_set, permitted, stop, self._fits)
 
     def kept_from_nodes(self, question: PlanQuestion, offered: Collection[str], stop: Diagnosis) -> bool:
-        """Whether it may be for nodes that kube-scheduler has refused, or has not offered, that the gang finds no places. offered: the
-        UIDs of members whose filter calls wait for the plan."""
+        """Whether it may be for nodes that kube-scheduler has refused that the gang finds no places. offered: the UIDs of members whose
+        filter calls wait for the plan."""
         request = question.request
         confined = {uid: nodes for uid, nodes in request.allowed.items() if uid not in offered}
-        if request.excluded or confined or stop.reason not in SAID_BY_THE_CLUSTER:
-            return True
-        if not offered or self._short(request, stop, question.snapshot):
+        return bool(request.excluded or confined) or stop.reason not in SAID_BY_THE_CLUSTER
+
+    def fits_elsewhere(self, question: PlanQuestion, offered: Collection[str], stop: Diagnosis) -> bool:
+        """Likewise, for nodes that those calls have not offered: kube-scheduler's sample of the nodes may have none of a required rack."""
+        if not offered or self._short(question.request, stop, question.snapshot):
             return False
-        return self._fits(question.asking(replace(request, allowed={})))
+        return self._fits(question.asking(replace(question.request, allowed={})))

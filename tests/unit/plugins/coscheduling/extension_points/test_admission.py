@@ -100,6 +100,24 @@ def test_a_member_whose_node_is_not_offered_takes_an_alike_sibling_s_place(world
     assert w.filter(members[1]) == first
 
 
+def test_a_gang_that_fits_only_where_a_call_was_not_offered_is_planned_again_though_nothing_happens(
+    world: Make,
+) -> None:
+    """As with a required rack of which kube-scheduler's sample has no node: all members are parked, and no event would come."""
+    w = world([node("n1", "1"), node("n2", "1"), node("small", "500m")])
+    w.plugin.on_pod_group(None, pod_group("g", 2))
+    members = [pod(f"p{i}", "g") for i in range(2)]
+    w.create(*members)
+    w.plugin.tick()  # it leads
+    for member in members:
+        assert "minMember of 2 does not fit" in str(w.filter(member, ["small"]))
+    assert w.steered == []
+    w.clock.now += 4  # a denial lasts for three seconds
+    w.plugin.tick()
+    w.run_tasks()
+    assert {uid for uid, _ in w.steered} == {"p0", "p1"}
+
+
 def test_a_place_that_kube_scheduler_refuses_is_planned_anew_among_what_it_offers(world: Make) -> None:
     w = world([node("n1", "1"), node("n2", "1"), node("n3", "1"), node("n4", "1")])
     w.plugin.on_pod_group(None, pod_group("g", 2))
