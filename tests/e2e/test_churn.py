@@ -6,6 +6,8 @@ Sizes are those that `/debug` shows; the memory of the process is looked at as w
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 from tests.e2e.cluster import Cluster
@@ -47,6 +49,12 @@ def process(pair: Pair) -> dict[str, Any]:
     return {**found, "files": pair.extender.metric("process_open_fds")}
 
 
+def rises(seen: Sequence[dict[str, Any]]) -> int:
+    """In how many rounds there were more open files than in the one before: a burst opens connections that are kept, once; what is lost
+    in each round is lost in each."""
+    return sum(later["files"] > earlier["files"] for earlier, later in pairwise(seen))
+
+
 NOTHING = {"gangs": 0, "pods": 0, "assumed": 0, "held": 0}
 
 
@@ -60,5 +68,5 @@ def test_pods_and_gangs_that_came_and_went_leave_nothing(cluster: Cluster, modul
     print(seen)
     before, after = seen[BEFORE - 1], seen[-1]
     assert after["megabytes"] < before["megabytes"] + MEGABYTES
-    assert after["files"] <= before["files"] + 2, "a connection to the API server more or less"
+    assert rises(seen[BEFORE - 1 :]) <= ROUNDS // 2
     assert "Traceback" not in module_programs.extender.log()
