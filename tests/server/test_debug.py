@@ -18,6 +18,7 @@ from extender.server.app import create_app
 from extender.server.debug import STACKS, VERBOSITY
 from extender.server.options import ServeOptions
 from extender.server.stacks import MOST_NAMES, MOST_PLACES, Task, describe
+from tests.e2e.processes import eventually
 from tests.fakes.verbs import FakeVerbs
 from tests.server.service import Service
 
@@ -220,7 +221,8 @@ def test_the_running_service_says_more_or_less_from_then_on(start: Callable[...,
     answer = client.getresponse()
     assert (answer.status, answer.read()) == (200, b"successfully set the verbosity to 4\n")
     client.close()
-    assert "log level changed verbosity=4 before=2" in service.program.log()
+    line = "log level changed verbosity=4 before=2"  # by the thread that writes the log
+    eventually(lambda: line in service.program.log(), within=3, what=line)
     assert service.ops(VERBOSITY) == (200, "4\n")
 
 
