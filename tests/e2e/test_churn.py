@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
+from extender.client.transport import POOL_SIZE
 from tests.e2e.cluster import Cluster
 from tests.e2e.pair import Pair
 from tests.e2e.processes import eventually
@@ -69,4 +70,5 @@ def test_pods_and_gangs_that_came_and_went_leave_nothing(cluster: Cluster, modul
     before, after = seen[BEFORE - 1], seen[-1]
     assert after["megabytes"] < before["megabytes"] + MEGABYTES
     assert rises(seen[BEFORE - 1 :]) <= ROUNDS // 2
+    assert after["files"] <= before["files"] + 2 * POOL_SIZE, "the connections that are kept, of calls and of Bindings"
     assert "Traceback" not in module_programs.extender.log()
