@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from tests.e2e.fault_run.promises import Story, broken_promises
 from tests.e2e.fault_run.record import Past
 from tests.e2e.fault_run.wishes import ONCE_SATISFIED, Wish
-from tests.e2e.history import Change, Excused, Spans, outside, violations
+from tests.e2e.history import Change, Excused, outside, violations
 
 BINDING_SECONDS = 0.010  # which the time of a commit allows each member
 EVICTION_SECONDS = 1.0  # from one write to the next, on a busy machine
@@ -32,25 +31,22 @@ def fractions(past: Past) -> list[str]:
 
 def _excused(past: Past) -> Excused:
     """A fault; or the API servers, where on a busy machine they took longer for the group's Bindings than is usual."""
-    at_a_server = _slow_bindings(past)
 
     def excused(group: str, since: float, until: float, limit: float) -> bool:
         if past.excuses.of_a_fraction(since, until, limit):
             return True
-        return outside(at_a_server.get(group, ()), since, until) <= limit
+        return outside(list(_slow_bindings(past, group)), since, until) <= limit
 
     return excused
 
 
-def _slow_bindings(past: Past) -> Mapping[str, Spans]:
-    """By group: when a Binding of a member was at an API server for longer than BINDING_SECONDS."""
-    groups = {change.pod.name: change.pod.group for change in past.history if change.pod.group}
-    found: defaultdict[str, list[tuple[float, float]]] = defaultdict(list)
+def _slow_bindings(past: Past, group: str) -> Iterator[tuple[float, float]]:
+    """When a Binding of a member was at an API server for longer than BINDING_SECONDS. Reads the audit logs: only a fraction that no
+    fault excuses asks."""
+    names = {change.pod.name for change in past.history if change.pod.group == group}
     for write in past.audit():
-        group = groups.get(write["name"]) if write["subresource"] == "binding" else None
-        if group is not None and write["took"] > BINDING_SECONDS:
-            found[group].append((write["at"] + BINDING_SECONDS, write["at"] + write["took"]))
-    return found
+        if write["subresource"] == "binding" and write["name"] in names and write["took"] > BINDING_SECONDS:
+            yield write["at"] + BINDING_SECONDS, write["at"] + write["took"]
 
 
 def _gone_when_told(history: Iterable[Change]) -> Iterator[Change]:

@@ -92,8 +92,8 @@ class GangSetRefusals:
         return refusal
 
     def _note_denied(self, group: Group, stop: Diagnosis, *, passes: bool = False) -> float:
-        """Returns when it is planned again though nothing happens: what passes by itself is, a spent budget and places that
-        kube-scheduler refused."""
+        """Returns when it is planned again though nothing happens: what passes by itself is, a spent budget, places that
+        kube-scheduler refused, and what `deny` is told passes."""
         manager = self._manager
         if stop.reason is UnschedulableReason.BUDGET_EXCEEDED:
             manager.denied[group.key] = stop.message
