@@ -93,13 +93,20 @@ def no_entry(config: dict[str, Any]) -> None:
 
 
 def test_a_timeout_of_bind_that_is_far_too_short(cluster: Cluster, tmp_path: Path) -> None:
-    """No member stays held, so the gang never starts: which setting that is stands in no message of kube-scheduler's."""
+    """No member stays held, so a gang starts only where all its members come within a moment: another one is made then. Which setting
+    that is stands in no message of kube-scheduler's."""
     cluster.node("node-1")
-    with Pair.of(cluster.plane, tmp_path, change=short_timeout).running() as pair:
-        cluster.pod_group("train", min_member=4)
+    names = (f"train-{number}" for number in count())
+
+    def one_more_was_enough() -> str:
+        name = next(names)
+        cluster.pod_group(name, min_member=4)
         for number in range(4):
-            cluster.pod(f"train-{number}", group="train")
-        eventually(lambda: seen(pair, "BindTimeoutDiffers"), within=60, what="the extender sees the timeout")
+            cluster.pod(f"{name}-{number}", group=name, requests={"cpu": "1m"})
+        return seen(pair, "BindTimeoutDiffers")
+
+    with Pair.of(cluster.plane, tmp_path, change=short_timeout).running() as pair:
+        eventually(one_more_was_enough, within=60, what="the extender sees the timeout", every=2.0)
         line = seen(pair, "BindTimeoutDiffers")
         assert "kube-scheduler hangs up on bind calls after" in line
         assert "the extender would hold them 120 s" in line

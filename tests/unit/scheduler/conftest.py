@@ -171,6 +171,10 @@ class Bench:
     def may_evict(self) -> bool:
         return self.scheduler._dependencies.evictor.allowed()
 
+    def has_noticed_that_it_leads(self) -> bool:
+        """Which the first tick does: every gang that waits is planned then."""
+        return self.scheduler._dependencies.coscheduling.lead_changes._planning
+
     def node_of(self, pod: corev1.Pod) -> str:
         return self.api.get(PODS, pod.name, pod.namespace).node_name
 

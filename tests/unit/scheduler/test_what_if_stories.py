@@ -221,6 +221,7 @@ def patient() -> Iterator[Bench]:
     profile = whole_profile(coscheduling=CoschedulingArgs(denied_pg_expiration_time_seconds=3600))
     with running(ExtenderConfiguration(profiles=(profile,))) as made:
         made.until(made.may_evict, "evictions are allowed")
+        made.until(made.has_noticed_that_it_leads, "it leads")
         yield made
 
 
