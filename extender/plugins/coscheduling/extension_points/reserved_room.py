@@ -154,6 +154,9 @@ class ReservedRoom:
     def arrived(self, pod: corev1.Pod, node_name: str) -> None:
         """A pod is on a node, bound or assumed. One that took its own place, or its gang's, has taken no other's."""
         with self._manager.lock:
+            slot = self._manager.slots.get(pod.uid)
+            if slot is not None and slot.node_name == node_name:
+                return
             others = [place for place in self._manager.slots.on_node(node_name) if place.pod_info.pod.uid != pod.uid]
             own = self._manager.group_known_of(pod) if others else None
             if all(own is not None and place.group == own.key for place in others):

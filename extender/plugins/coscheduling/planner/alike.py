@@ -30,6 +30,10 @@ def fewest(capacity: IntColumn, count: int) -> IntColumn:
     taken = np.zeros_like(capacity)
     if count <= 0:
         return taken
+    holds_all = capacity >= count
+    if holds_all.any():  # nothing to sort: filter calls ask for one member at a time
+        taken[np.argmin(np.where(holds_all, capacity, np.iinfo(capacity.dtype).max))] = count
+        return taken
     order = np.argsort(-capacity, kind="stable")
     falling = capacity[order]
     sums = np.cumsum(falling)

@@ -58,7 +58,7 @@ def _column(nodes: Sequence[NodeInfo], name: str) -> IntColumn:
 
 
 def _bounded(amounts: IntColumn) -> IntColumn:
-    return np.clip(amounts, -_MOST, _MOST)
+    return np.minimum(np.maximum(amounts, -_MOST), _MOST)  # np.clip takes three times as long for a hundred nodes
 
 
 class Room:

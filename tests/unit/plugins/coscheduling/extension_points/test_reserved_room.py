@@ -140,6 +140,26 @@ def test_a_pod_that_fits_beside_the_places_moves_no_other(planned: World) -> Non
     assert w.plans == plans
 
 
+def test_a_member_that_comes_to_its_own_place_costs_no_look_at_those_of_others(world: Make) -> None:
+    w = world([node("n1", "4")])
+    for gang in ("g", "h"):
+        w.plugin.on_pod_group(None, pod_group(gang, 2))
+        w.create(*(pod(f"{gang}{i}", gang) for i in range(2)))
+        assert w.filter(pod(f"{gang}0", gang)) == "n1"
+    looked: list[str] = []
+
+    def newest_snapshot() -> object:
+        looked.append("the whole snapshot")
+        return w.snapshot()
+
+    w.connect(newest_snapshot=newest_snapshot)
+    looked.clear()
+    assert w.plugin.reserve(CycleState(), pod("g0", "g"), "n1").success
+    assert not looked
+    assert w.plugin.reserve(CycleState(), pod("single", priority=9), "n1").success
+    assert looked
+
+
 def test_where_no_other_place_is_left_the_gang_gives_up_all_and_says_why(planned: World) -> None:
     w = planned
     runs(w, pod("urgent", priority=9, node_name="n1"))
