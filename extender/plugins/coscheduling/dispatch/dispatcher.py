@@ -1,9 +1,10 @@
 """Dispatches members of planned gangs to kube-scheduler, wave by wave: freed of our gate, nominated, or both.
 
-PlanningRounds plans and the slots keep the places; this says which members may come now. kube-scheduler judges one pod at a
-time, with the siblings that it has assumed in place, so a member that needs another (required affinity, spread) is sent
-once that one is held or bound. A member that is asked about takes any free slot of its shape among the nodes offered.
-kube-scheduler has no counterpart; its own gang cycle (alpha in 1.36) judges all members in one turn.
+PlanningRounds plans and the slots keep the places; Dispatcher decides which members kube-scheduler may schedule now.
+kube-scheduler evaluates one pod at a time, against the siblings that it has assumed: a member that needs a sibling in place
+(required affinity, spread) is dispatched once that sibling is held or bound. A member whose filter call comes takes any free slot
+of its shape among the nodes offered. No counterpart in kube-scheduler: its own gang cycle (alpha in 1.36) evaluates all members
+in one turn.
 """
 
 from __future__ import annotations
@@ -30,20 +31,21 @@ TAKING = WITH_NODE | {MemberState.ADMITTED}  # states of members whose slots are
 
 
 class Dispatcher:
-    """Steering is asked outside the manager's lock, and returns at once. steering: for all that decide of a gang's members."""
+    """steering: shared by all code that decides on a gang's members. It is called outside the manager's lock, and returns at once."""
 
     def __init__(self, manager: PodGroupManager, dependencies: CoschedulingDependencies, bind_slots: BindSlots) -> None:
         self._manager = manager
         self._with = dependencies
         self.bind_slots = bind_slots
-        self._displaced: set[str] = set()  # groups in which another has taken the slot of a member; the lock guards it
-        self._sent_back: set[str] = set()  # UIDs of callers that are refused, and nominated then; likewise
+        self._displaced: set[str] = set()  # keys of groups in which a sibling took a member's slot; the lock guards it
+        self._sent_back: set[str] = set()  # UIDs of members to nominate once their filter call is refused; likewise
         self.steering = OrderedSteering(dependencies.steering, manager.quarantine)
 
     def dispatch(self, group: Group, caller: str = "", only: str | None = None) -> None:
-        """Steers the members whose turn it is: those that wait for us, and those whose place has moved. One that is being
-        answered this moment needs no patch: the caller, and members whose filter call waits for the plan. only: the UID of
-        a member that came while its gang gathers; its siblings are sent by now.
+        """Dispatches the members of the current wave: those that are gated or were refused, and those whose slot has moved.
+
+        Members that have a filter call in progress need no patch: the caller, and those whose call waits for the plan.
+        only: the UID of the one member to dispatch, where the gang gathers and its siblings were dispatched before.
         """
         offers_all, offers_few = self._with.offers_all(), self._with.offers_few()
         with self._manager.lock:
@@ -51,41 +53,44 @@ class Dispatcher:
             answered = {uid for each in gang_set for uid, call in each.calls.items() if call.waiting} | {caller}
             places, early = self._due(group, answered, only)
             alone = {places[0][0].uid} if len(places) == 1 else set()
-            quiet = self._may_come_unbidden(group, answered | alone)
-            early = [pod for pod in early if not self._forget_sent(group, pod.uid)]
+            no_nominations = self._may_come_undispatched(group, answered | alone)
+            early = [pod for pod in early if not self._forget_dispatch(group, pod.uid)]
             on_their_way = {
                 pod.uid
                 for pod, _ in places
                 if group.members[pod.uid].ungated_without_nomination and pod.uid not in group.refused
             }
-            unnamed = {
+            without_nomination = {
                 pod.uid
                 for pod, _ in places
-                if self._needs_no_name(group, pod.uid, offers_all=offers_all, offers_few=offers_few)
+                if self._needs_no_nomination(group, pod.uid, offers_all=offers_all, offers_few=offers_few)
             }
             for pod, node_name in places:
                 member = group.members[pod.uid]
                 member.nomination = node_name
-                member.ungated_without_nomination = pod.uid in unnamed
+                member.ungated_without_nomination = pod.uid in without_nomination
                 member.rejection_facts = ""
                 group.happened(pod.uid, MemberEvent.DISPATCHED)
             self._displaced.discard(group.key)
             places = [(pod, node_name) for pod, node_name in places if pod.uid not in on_their_way]
-            free = {pod.uid for pod, _ in places if pod.uid in unnamed or (quiet and pod.gated)}
-            named = [(pod, node_name) for pod, node_name in places if pod.uid not in free]
+            to_ungate = {
+                pod.uid for pod, _ in places if pod.uid in without_nomination or (no_nominations and pod.gated)
+            }
+            others = [(pod, node_name) for pod, node_name in places if pod.uid not in to_ungate]
             self.steering.clear_nominations(group.key, early)
-            self.steering.ungate(group.key, [pod for pod, _ in places if pod.uid in free])
-            if quiet:
-                self.steering.activate(group.key, [pod for pod, _ in named])
+            self.steering.ungate(group.key, [pod for pod, _ in places if pod.uid in to_ungate])
+            if no_nominations:
+                self.steering.activate(group.key, [pod for pod, _ in others])
             else:
-                self.steering.nominate(group.key, named)
+                self.steering.nominate(group.key, others)
         self.steering.carry_out()
 
-    def _needs_no_name(self, group: Group, uid: str, *, offers_all: bool, offers_few: bool) -> bool:
-        """Whether a member finds its place without a nomination: our filter says where, or moves its slot to where it is asked about.
-        Lock held.
+    def _needs_no_nomination(self, group: Group, uid: str, *, offers_all: bool, offers_few: bool) -> bool:
+        """Whether the member finds its slot without a nomination: our filter answers with the slot's node, or moves the slot to a
+        node that is offered. Lock held.
 
-        A gate once gone wakes no pod: a member that has come and was refused is woken by its nomination.
+        Removing the gate moves a pod to kube-scheduler's active queue once. A member that was refused since then needs the nomination
+        to be retried.
         """
         if uid in group.refused:
             return False
@@ -95,19 +100,20 @@ class Dispatcher:
         slot = self._manager.slots.get(uid)
         return offers_all or (offers_few and slot is not None and is_free_to_move(self._manager, group, slot))
 
-    def _forget_sent(self, group: Group, uid: str) -> bool:
-        """Returns whether that takes no patch: the member was never nominated. Lock held."""
+    def _forget_dispatch(self, group: Group, uid: str) -> bool:
+        """Returns whether the member was dispatched without a nomination: then there is none to clear. Lock held."""
         group.happened(uid, MemberEvent.NOMINATION_WITHDRAWN)
         member = group.members[uid]
-        unnamed = member.ungated_without_nomination
+        without_nomination = member.ungated_without_nomination
         member.forget_dispatch()
-        return unnamed
+        return without_nomination
 
-    def _may_come_unbidden(self, group: Group, but: set[str]) -> bool:
-        """Whether members come in waves, and one that no gate holds, but for these, may come at any time. Lock held.
+    def _may_come_undispatched(self, group: Group, but: set[str]) -> bool:
+        """Whether the gang goes in waves, and kube-scheduler may try a member without our dispatching it: one that is not gated, and
+        is not in `but`. Lock held.
 
-        No member is nominated then: kube-scheduler counts nominated siblings against a pod and never for it, so its own
-        filters would refuse the one that comes, and no patch of ours would wake it.
+        No member is nominated then. kube-scheduler counts nominated siblings against a pod and never for it: its in-tree filters would
+        refuse the member that comes, and no patch of ours would have it retried.
         """
         return self.in_waves(group) and any(
             each.members.keys() - each.assigned - each.held.keys() - each.admitted - each.gated - but
@@ -115,9 +121,10 @@ class Dispatcher:
         )
 
     def send_after_answer(self, group: Group, caller: str) -> None:
-        """Steers those whose slot the caller has taken to the ones that are free.
+        """Dispatches members again after the caller's filter call: siblings whose slots the caller took go to the slots that are free now.
 
-        A caller that came unnamed and was refused has a place perhaps, and is woken by its nomination; so is one that is sent back.
+        A caller that had come without a nomination and was refused is nominated if it has a slot, so that kube-scheduler retries it;
+        so is a member of which `send_back` was called.
         """
         with self._manager.lock:
             member = group.members.get(caller)
@@ -138,7 +145,9 @@ class Dispatcher:
     def _due(
         self, group: Group, answered: Collection[str], only: str | None
     ) -> tuple[list[tuple[corev1.Pod, str]], list[corev1.Pod]]:
-        """The members to nominate, and where; and those whose nomination, to a place that it has no more, would come too early."""
+        """(Members to dispatch now, each with the node of its slot; members of later waves whose nominations are to be cleared.)
+        Lock held.
+        """
         turn = self._turn(group)
         due: list[tuple[corev1.Pod, str]] = []
         early: list[corev1.Pod] = []
@@ -160,7 +169,7 @@ class Dispatcher:
         return due, early
 
     def _slots_not_taken(self, group: Group, only: str | None) -> list[Slot]:
-        """Of members that are not held, in the order in which they were planned. Lock held."""
+        """Slots of members that are neither held nor bound, in the order in which they were planned. only: of this member. Lock held."""
         among = group.members if only is None else (only,)
         free = (uid for uid in among if uid in group.members and uid not in group.held and uid not in group.assigned)
         return sorted(filter(None, map(self._manager.slots.get, free)), key=lambda slot: slot.id)
@@ -172,7 +181,7 @@ class Dispatcher:
         self.send_those_that_wait()
 
     def send_those_that_wait(self) -> None:
-        """Gang sets that waited for bind calls to come free, where that are enough now."""
+        """Dispatches gang sets that waited until enough bind calls are free, and extra members that waited for one."""
         with self._manager.lock:
             groups = [group for gang_set in self.bind_slots.next_gang_sets() for group in gang_set]
             for group, uid in self.bind_slots.next_extras():
@@ -185,14 +194,15 @@ class Dispatcher:
             self._manager.quarantine.for_gang(group.key, "arrivals", partial(self.dispatch, group), None)
 
     def in_waves(self, group: Group) -> bool:
-        """Whether members of its gang set are sent one wave after the other. Lock held."""
+        """Whether the members of its gang set are dispatched wave by wave. Lock held."""
         waves = self._manager.slots.waves
         return bool(waves) and any(each.key in waves for each in gang_set_of(self._manager, group))
 
     def _turn(self, group: Group, *, asked: bool = False) -> int | None:
-        """The first wave of which not all are in place: its members and those before may come. None where all may.
+        """The first wave with members that are not in place: members up to this wave may be scheduled now. None where all may.
 
-        asked: kube-scheduler asks about the next one, so those that it was answered are in place for it.
+        A member is in place once it is held or bound. asked: on a filter call; members that Filter has admitted are in place then, too,
+        as kube-scheduler has assumed them.
         """
         if not self.in_waves(group):
             return None
@@ -207,9 +217,9 @@ class Dispatcher:
         return min(waves, default=None)
 
     def too_early(self, group: Group, uid: str) -> bool:
-        """Whether those that are to come before a planned member are not all in place. Lock held.
+        """Whether the member has a slot, and members of an earlier wave are not in place yet. Lock held.
 
-        kube-scheduler accepts it now perhaps, but would refuse one of those then.
+        kube-scheduler might accept this member now, and would then refuse one of those.
         """
         slot = self._manager.slots.get(uid)
         turn = self._turn(group, asked=True) if slot is not None else None
@@ -226,21 +236,23 @@ class Dispatcher:
             self.dispatch(each)
 
     def clear_nominations(self, group: Group) -> None:
-        """Takes back the nominations that no place stands behind any more."""
+        """Clears the nominations of members that have no slot any more."""
         with self._manager.lock:
             self.decide_withdrawal(group)
         self.steering.carry_out()
 
     def decide_withdrawal(self, group: Group) -> None:
-        """Likewise; what is decided is still to be carried out. Lock held."""
+        """Decides what clear_nominations then carries out. Lock held."""
         lost = [uid for uid in group.nominated() if self._manager.slots.get(uid) is None and uid not in group.held]
         self.steering.clear_nominations(
-            group.key, [group.members[uid].pod for uid in lost if not self._forget_sent(group, uid)]
+            group.key, [group.members[uid].pod for uid in lost if not self._forget_dispatch(group, uid)]
         )
 
     def take_slot(self, group: Group, uid: str, offered: frozenset[str]) -> str | None:
-        """The node of the slot that the member takes: its own if it can, else a free one of its shape whose turn has come, among the
-        nodes offered. Lock held. The member that the slot was for is sent to the one that is free now; if none is, it waits for one.
+        """Returns the node of the slot that the member takes, among the nodes offered: its own slot, if its wave may be scheduled now,
+        else a free slot of the same shape in a wave that may. Lock held.
+
+        The sibling that the taken slot was for gets this member's own slot; without one, it waits for the next plan.
         """
         manager, slots = self._manager, self._manager.slots
         own, turn = slots.get(uid), self._turn(group, asked=True)
@@ -255,12 +267,14 @@ class Dispatcher:
         slots.give(slot, group.members[uid].info)
         group.members[uid].turn = None
         if own is None:
-            manager.begun.follow(group, manager.specs.of(group))  # which says whether it is firm
+            manager.begun.follow(group, manager.specs.of(group))  # decides whether the slot is firm
         self._displace(group, slot)
         return slot.node_name
 
     def _free_slot(self, group: Group, uid: str, offered: frozenset[str], turn: int | None) -> Slot | None:
-        """For the member: one that is kept for a member to come, else one whose member is not on its way there, else any. Lock held."""
+        """A slot that the member may take: one kept for a member to come, else a sibling's that is not nominated there, else any
+        sibling's. Lock held.
+        """
         manager, info = self._manager, group.members[uid].info
         own = manager.slots.get(uid)
         fits = is_for_shape_of if own is not None else partial(manager.places.may_take, group)
@@ -280,11 +294,11 @@ class Dispatcher:
         return sent
 
     def _displace(self, group: Group, taken: Slot) -> None:
-        """Another member has taken the slot of this one. Lock held."""
+        """Updates the sibling that the taken slot was for: it has another slot now, or none. Lock held."""
         member = group.members.get(taken.uid)
         if member is None:
             return
-        if self._manager.slots.get(taken.uid) is None:  # it is one more than the gang needs
+        if self._manager.slots.get(taken.uid) is None:  # the gang has one member more than it needs
             if member.nomination is None and taken.uid in group.refused - group.gated:
                 self.steering.activate(group.key, [member.pod])
             group.place_lost(taken.uid)
@@ -295,7 +309,7 @@ class Dispatcher:
 
 
 def waves_of(placement: planner.Placement) -> list[frozenset[str]]:
-    """The order of arrival that comes with a placement; empty where no member needs a sibling in place."""
+    """The waves in which a placement's members are dispatched; empty where no member needs a sibling in place."""
     return list(placement.waves) if len(placement.waves) > 1 else []
 
 
@@ -308,9 +322,11 @@ def needs_siblings(info: PodInfo) -> bool:
 
 
 def cannot_be_woken(gang_set: Sequence[Group], waves: Sequence[frozenset[str]], caller: str) -> bool:
-    """Whether a member that is not gated needs another that will only be held: kube-scheduler's own filters refuse it
-    until then, and no patch of ours wakes it after. One whose term matches itself passes as the first of its kind; the
-    caller has passed.
+    """Whether a member of a later wave might be refused by kube-scheduler's in-tree filters and not be retried.
+
+    That is one without a gate that needs a sibling in place: the filters refuse it until the sibling is held, which is no event for
+    kube-scheduler, and no patch of ours would have it retried. A member whose own required affinity term selects it passes as the
+    first of its kind; the caller has passed already.
     """
     late = (uid for wave in waves[1:] for uid in wave)
     return any(

@@ -1,8 +1,11 @@
-"""Victims for a whole gang: the cheapest that let all its minMember members fit, or none at all.
+"""Selects victims for a whole gang: the cheapest set with which all its minMember members fit, or no victim at all.
 
-A pure function, run as the planner is: no lock, no I/O, no log. It asks the planner about clusters in which some pods are
-gone: first whether anything helps, then how important the most important victim has to be, then on how few and how cheap
-nodes; on those, each pod that need not go is spared, the most important first.
+A pure function, like the planner: no lock, no I/O, no log. It runs the planner on copies of the cluster without some pods:
+
+1. Does the gang fit if all pods that it may preempt are gone?
+2. How important does the most important victim have to be, at least?
+3. On how few, and how cheap, nodes do pods have to go?
+4. On these nodes, victims that the gang can do without are spared, the most important first.
 """
 
 from __future__ import annotations
@@ -27,7 +30,7 @@ from extender.plugins.coscheduling.preemption.clearing import Clearing, Price
 from extender.plugins.coscheduling.preemption.evictable import Evictable, Kind, grouped, with_their_gangs
 from extender.plugins.coscheduling.preemption.sparing import RoomEstimate, Sparing
 
-DOMAINS = 8  # of the required level, in which victims are looked for
+DOMAINS = 8  # the most domains of the required level in which victims are looked for
 BUDGETS_SHARE = DISPENSING_SHARE = 0.2  # of the planner's time budget
 
 Cost = tuple[int, int, int, int, int]
@@ -36,7 +39,7 @@ Cost = tuple[int, int, int, int, int]
 
 @dataclass(frozen=True, slots=True)
 class VictimPlan:
-    """Where the gang goes once the victims are gone. awaited: UIDs of pods on these nodes that are going already."""
+    """Where the gang goes once the victims are gone. awaited: UIDs of pods on its nodes that are terminating already."""
 
     placement: Placement
     victims: tuple[Evictable, ...]
@@ -48,7 +51,7 @@ class VictimPlan:
         return frozenset(victim.gang for victim in self.victims if victim.kind is Kind.BREAKING)
 
     def all_needed(self, placement: Placement) -> bool:
-        """Whether every victim makes room where a member goes by this one, or goes because its gang does."""
+        """Whether each victim is on a node of this placement, or belongs to a gang that the plan breaks."""
         used, broken = set(placement.nodes.values()), self.broken_gangs
         return all(victim.node_name in used or victim.gang in broken for victim in self.victims)
 
@@ -61,9 +64,9 @@ def plan_with_victims(
     pdbs: Sequence[policyv1.PodDisruptionBudget],
     going: Collection[str] = (),
 ) -> VictimPlan | NoPlacement:
-    """going: UIDs of pods that give their room back by themselves; their room counts as free.
+    """Returns the victims and the placement, or, if no victims help, why the gang would not fit even without all evictable pods.
 
-    The verdict is that of the cluster without all that may go: then none goes.
+    going: UIDs of pods that are terminating without our doing; their room counts as free.
     """
     problem = _Problem(snapshot_of(cluster), request, judge, evictable, pdbs, going)
     at_once = problem.plan(())
@@ -79,7 +82,7 @@ def plan_with_victims(
     if not isinstance(everything, Placement):
         return everything
     found = problem.search(lambda gone: isinstance(problem.plan(gone), Placement))
-    if found is None:  # the planner's budget ran out half way: what is known to do does
+    if found is None:  # the planner's time budget ran out during the search: evict what is known to be enough
         found = problem.chosen(everything, problem.unspared(everything, problem.useful))
     return problem.settled(found)
 
@@ -89,8 +92,9 @@ Fits = Callable[[Collection[Evictable]], bool]
 
 @dataclass(eq=False)
 class _Problem:
-    """useful: those of the evictable whose going gives room. The others run on a node that has gone: members of gangs, which
-    go with the rest of theirs."""
+    """useful: evictable pods on nodes of the cluster, whose eviction frees room. The others are members of gangs on nodes that are gone,
+    and are evicted with the rest of their gang.
+    """
 
     cluster: NodeInfoLister
     request: Request
@@ -121,12 +125,12 @@ class _Problem:
         return without_pods(self.cluster, {name: {victim.uid for victim in here} for name, here in by_node.items()})
 
     def search(self, fits: Fits) -> VictimPlan | None:
-        """The best that is found; that all of them go is known to help. None if no plan comes of it."""
+        """The cheapest plan of all regions; None if there is none. The caller knows that evicting all useful pods is enough."""
         found = [plan for region in self._regions(fits) if (plan := self._in_region(region, fits)) is not None]
         return min(found, key=lambda plan: plan.cost, default=None)
 
     def _regions(self, fits: Fits) -> Iterator[Sequence[Evictable]]:
-        """The pods that may go; by domain, where the gang has to stay in one."""
+        """Sets of pods among which to look for victims: all useful pods, or those of one domain each if the gang has to stay in one."""
         topology = self.request.topology
         level = level_of(topology, topology.required)
         if level is None:
@@ -149,7 +153,7 @@ class _Problem:
         return min((best, *filter(None, others)), key=lambda plan: plan.cost)
 
     def _among(self, allowed: Sequence[Evictable], fits: Fits) -> VictimPlan | None:
-        """A plan with victims from among these, whose going helps."""
+        """The plan with victims of `allowed`, all of which together are enough; None if the planner finds no placement."""
         chosen = self._dispensed(self._cheapest_nodes(allowed, fits), fits)
         placement = self.plan(chosen)
         if not isinstance(placement, Placement):
@@ -157,7 +161,7 @@ class _Problem:
         return self.chosen(placement, self.unspared(placement, chosen))
 
     def _least_important(self, region: Sequence[Evictable], fits: Fits) -> list[Evictable]:
-        """The smallest set of the kind 'all up to here' that helps: budgets first, then priority, then gangs."""
+        """The pods of the lowest ranks, as few ranks as it takes: by (violates a budget, priority, breaks a gang)."""
         violating = self._budgets.violating(region)
         rank = {
             victim.uid: (victim.uid in violating, victim.priority, victim.kind is Kind.BREAKING) for victim in region
@@ -170,7 +174,7 @@ class _Problem:
         return up_to(_first(len(ranks) - 1, lambda position: fits(up_to(position))))
 
     def _cheapest_nodes(self, allowed: Sequence[Evictable], fits: Fits) -> list[Evictable]:
-        """The victims if only as many nodes are cleared as it takes, the cheapest for what they give first."""
+        """The pods on as few nodes as it takes, in the order of what a node costs for the room that it gives."""
         clearing = Clearing(self.cluster, self.request, self.judge, self._budgets.violating, self._price)
         steps = clearing.in_order(allowed)
 
@@ -180,7 +184,7 @@ class _Problem:
         return on(_first(len(steps), lambda count: fits(on(count))))
 
     def _dispensed(self, chosen: Sequence[Evictable], fits: Fits) -> list[Evictable]:
-        """Without those that another placement can do without, the costliest first, for as long as there is time."""
+        """Leaves out pods, the costliest first, while the gang still fits, if on other nodes, and there is time."""
         started = Deadline.of(self.request)
         left = self._costliest_first(chosen)
         for victim in list(left):
@@ -192,7 +196,7 @@ class _Problem:
         return left
 
     def _costliest_first(self, victims: Sequence[Evictable]) -> list[Evictable]:
-        """Pods whose going breaks a gang, then those that a budget protects, then by importance."""
+        """Pods whose eviction breaks a gang, then those that a budget protects, then by importance."""
         violating = self._budgets.violating(victims)
         return sorted(
             victims,
@@ -205,7 +209,7 @@ class _Problem:
         return violations, gangs, total, count
 
     def unspared(self, placement: Placement, gone: Collection[Evictable]) -> list[Evictable]:
-        """Those that have to go for this placement. A pod whose going breaks a gang is asked about first, then by importance."""
+        """The pods that have to go for this placement. Pods are spared in the order of `_costliest_first`."""
         used = set(placement.nodes.values())
         order = self._costliest_first([victim for victim in gone if victim.node_name in used])
         promised = with_pods(self._stripped(gone), self.request.promised)
@@ -213,8 +217,11 @@ class _Problem:
         return with_their_gangs([victim for victim in order if not sparing.spare(victim)], self.evictable)
 
     def settled(self, found: VictimPlan) -> VictimPlan:
-        """With these victims alone gone the planner may prefer other nodes, as it will when the plan is carried out: a pod that is in
-        no member's way there stays. Each round has fewer victims."""
+        """Spares victims until each is needed where the gang goes.
+
+        With only these victims gone the planner may prefer other nodes, and will do so when the gang is planned after the eviction:
+        victims that are in no member's way there stay. Each round has fewer victims.
+        """
         for _ in found.victims:
             placement = self.plan(found.victims)
             if not isinstance(placement, Placement):  # the budget ran out
@@ -242,5 +249,5 @@ class _Problem:
 
 
 def _first(last: int, holds: Callable[[int], bool]) -> int:
-    """The smallest position at which it holds; `last` is known to."""
+    """The smallest position for which `holds` is true, by bisection; at `last` it is known to be."""
     return bisect_left(range(last), True, key=holds)

@@ -1,7 +1,7 @@
-"""Where a gang's members are, which topology it asks for, and which domain further members have to stay in.
+"""Where a gang's members are, which topology the gang asks for, and the domains that further members have to stay in.
 
-PlanRequests asks for the planner, Permit and SinglePods for members that come later. An annotation that names no level is refused by
-the planner, by its name. No counterpart upstream.
+PlanRequests uses it for the planner's requests, Permit and SinglePods for members that are scheduled after their gang. The planner
+refuses a gang that asks for an unknown level, and names the level. No counterpart upstream.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from extender.plugins.coscheduling.state.group_members import controller_of
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
 
 Rank = tuple[int, int]
-"""Of a JobSet the number of the Job, else 0; the index there."""
+"""(Number of the member's Job in its JobSet, 0 without a JobSet; index in that Job.)"""
 Position = Callable[[str], int | None]
 """The row of a node in a snapshot, by the node's name; None where the snapshot does not have it."""
 
 
 def places_of(manager: PodGroupManager, group: Group, but: str = "") -> Iterator[str]:
-    """The node of each member that has one, but for one (a UID): bound, held or promised. Lock held."""
+    """The node of each member that is bound, held or has a slot. but: UID of a member to leave out. Lock held."""
     seen = {but}
     for uid, node_name in _places_by_uid(manager, group):
         if uid not in seen:
@@ -39,8 +39,9 @@ def places_of(manager: PodGroupManager, group: Group, but: str = "") -> Iterator
 
 
 def sliced_of(manager: PodGroupManager, group: Group, unplaced: Iterable[PodInfo], name: str) -> list[Sliced]:
-    """The group's members by what they ask for: those of one role that say the same, those with a rank apart from those without, and
-    those of two controllers that both count from 0 apart from each other. name: the group, where it is one of several. Lock held."""
+    """The group's members with slices or ranks, one Sliced for each role, slicing, and presence of a rank; for each controller too where
+    the controllers give the same ranks. name: the group's name in verdicts, where it is one of several. Lock held.
+    """
     spec = manager.specs.valid(group)
     if spec is None:
         return []
@@ -62,30 +63,32 @@ def sliced_of(manager: PodGroupManager, group: Group, unplaced: Iterable[PodInfo
         jobs = 1 + max(index for _, index in ranks.values())
         sizes, balanced = (slicing.sizes, slicing.balanced) if slicing is not None else ((), False)
         owner = pods[next(iter(ranks))].metadata.controller if controller else None
-        whose = (f"role {role}" if role else "", owner.name if owner is not None else "", name)
+        owners = (f"role {role}" if role else "", owner.name if owner is not None else "", name)
         numbers = {uid: job * jobs + index for uid, (job, index) in ranks.items()} if ranked else {}
         placed = [(uid, places[uid]) for uid in ranks if uid in places]
         kind = (role, controller) if len(apart) > 1 else None
         uids = frozenset(ranks.keys() & known.keys())
-        found.append(Sliced(uids, sizes, numbers, placed, balanced, " of ".join(filter(None, whose)), kind))
+        found.append(Sliced(uids, sizes, numbers, placed, balanced, " of ".join(filter(None, owners)), kind))
     return found
 
 
 def _by_controller(ranks: Mapping[str, Rank], pods: Mapping[str, corev1.Pod]) -> dict[str, dict[str, Rank]]:
-    """By the UID of its controller, or all by "" where no two controllers have given one rank: those of a JobSet, or of a
-    LeaderWorkerSet, go on counting where the one before has ended."""
+    """Ranks by the UID of the members' controller; all under "" where no two controllers give the same rank.
+
+    Those of one JobSet or LeaderWorkerSet do not: each goes on counting where the one before ended.
+    """
     found: dict[str, dict[str, Rank]] = {}
-    whose: dict[Rank, str] = {}
-    alone = True
+    controller_of_rank: dict[Rank, str] = {}
+    distinct = True
     for uid, rank in ranks.items():
         controller = controller_of(pods[uid])
         found.setdefault(controller, {})[uid] = rank
-        alone = alone and whose.setdefault(rank, controller) == controller
-    return {"": dict(ranks)} if alone else found
+        distinct = distinct and controller_of_rank.setdefault(rank, controller) == controller
+    return {"": dict(ranks)} if distinct else found
 
 
 def _places_by_uid(manager: PodGroupManager, group: Group) -> Iterator[tuple[str, str]]:
-    """(UID, node) of each member that has one, and of each slot."""
+    """(UID, node) of each member with a node, each held member and each slot."""
     yield from ((uid, member.node_name) for uid, member in group.members.items() if member.node_name)
     yield from group.held.items()
     yield from ((slot.uid, slot.node_name) for slot in manager.slots.of_group(group.key))
@@ -99,7 +102,7 @@ def position_in(snapshot: NodeInfoLister) -> Position:
 
 
 def topology_of(configured: Topology, asked: Iterable[AskedTopology]) -> Topology:
-    """Groups that start together share one answer, whichever asks: the narrowest level that any of them names."""
+    """The topology that a gang set asks for: the narrowest required, and the narrowest preferred, level of all its groups."""
     known = list(asked)
     slicings = [slicing for each in known for slicing in (each.slicing, *dict(each.by_pods).values()) if slicing]
     labels = [label for each in known for label in (each.node_label, each.preferred_label)]
@@ -112,8 +115,11 @@ def topology_of(configured: Topology, asked: Iterable[AskedTopology]) -> Topolog
 
 
 def _with_labels(configured: Topology, labels: Iterable[str]) -> Topology:
-    """With a level for each of these node labels that has none. It is the widest, so that the label's value alone makes its
-    domain; the configured ones go on to say how the gang is packed inside. Of several the first is the widest."""
+    """Adds a level for each of these node labels that no configured level has, the first label as the widest.
+
+    Added levels are wider than all configured ones: the label's value alone determines the domain. The configured levels still
+    determine how the gang is packed inside it.
+    """
     known = {level.key for level in configured.levels}
     unknown = [label for label in labels if label not in known]
     if not unknown:
@@ -122,8 +128,10 @@ def _with_labels(configured: Topology, labels: Iterable[str]) -> Topology:
 
 
 def confining_level(configured: Topology, asked: Iterable[AskedTopology]) -> tuple[Topology, int] | None:
-    """The levels, and the one of which those that ask have to share a domain; None where there is none, or it is unknown: such
-    a gang is not planned, and what runs of it runs anywhere."""
+    """(Topology, number of the required level), within one domain of which all members have to be.
+
+    None if no level is required, or the level is unknown: then the gang is not planned, and its running members may be anywhere.
+    """
     topology = topology_of(configured, asked)
     try:
         level = level_of(topology, topology.required)
@@ -137,19 +145,19 @@ def _narrowest(configured: Topology, levels: Iterable[str]) -> str:
 
 
 def _named(configured: Topology, level: str) -> str:
-    """The name of a level that is asked for by its tier; one that is not configured keeps what it is called."""
+    """The name of the level, which may be asked for by its tier's number; the name as asked for if it is not configured."""
     number = tier_number(level)
     return configured.levels[-number].name if 0 < number <= len(configured.levels) else layer_name(level)
 
 
 def _preferred(configured: Topology, level: str) -> str:
-    """Likewise; another system's level that is not configured is nothing to prefer."""
+    """Likewise, for a preferred level; empty for another system's level that is not configured."""
     name = _named(configured, level)
     return "" if is_elsewhere(level) and _depth(configured, name) == len(configured.levels) else name
 
 
 def _depth(configured: Topology, name: str) -> int:
-    """An unknown level comes first, so that it is refused."""
+    """The level's number from the widest; an unknown level counts as narrower than all, so that it is chosen, and refused."""
     levels = enumerate(configured.levels)
     return next((index for index, level in levels if name in (level.name, level.key)), len(configured.levels))
 
@@ -157,8 +165,10 @@ def _depth(configured: Topology, name: str) -> int:
 def shared_topologies(
     manager: PodGroupManager, group: Group, *, planned: bool
 ) -> Iterator[tuple[Sequence[AskedTopology], Sequence[Group]]]:
-    """What is asked for, and the groups whose members have to be in one domain of it: the gang set, or, in a tree of composites, the
-    group itself and all groups of each composite above it. planned: by the gang set's plan; else the group is on its own. Lock held.
+    """(Topologies asked for, the groups whose members have to share one domain): first for the gang set, then for each composite above
+    the group. In a tree of composites the group stands for itself, in place of its gang set.
+
+    planned: the member has a slot of the gang set's plan; without one the group stands for itself, too. Lock held.
     """
     composites = manager.composites
     above = composites.ancestors(group.key) if group.key in composites.parents else ()
@@ -173,9 +183,9 @@ def shared_topologies(
 
 @dataclass(frozen=True, slots=True)
 class Confinement:
-    """A member has to be in a domain of this level that some of these nodes are in; only where there are any.
+    """A member has to be in a domain of this level that has at least one of these nodes.
 
-    size: of slices whose members have no rank: then in one that has some of a slice which is not full, if there is one.
+    size: of a slice, for members without a rank: the member goes to a domain with an incomplete slice, if there is one; else 0.
     """
 
     topology: Topology
@@ -184,7 +194,7 @@ class Confinement:
     size: int = 0
 
     def domains(self, domains: Domains, position: Position) -> frozenset[int]:
-        """Those that it may go to; empty where it may go to any."""
+        """The domains that the member may go to; empty if it may go to any."""
         at = [row for name in self.nodes if (row := position(name)) is not None]
         if not self.size:
             return domains.with_nodes(self.level, at)
@@ -195,7 +205,9 @@ class Confinement:
 def confinements(
     manager: PodGroupManager, configured: Topology, group: Group, uid: str, *, planned: bool
 ) -> Iterator[Confinement]:
-    """Of a member that comes to its node by itself, from wide to narrow. planned: as in shared_topologies. Lock held."""
+    """The domains that a member has to stay in when it is scheduled alone, from wide to narrow. planned: as in shared_topologies.
+    Lock held.
+    """
     for asked, groups in shared_topologies(manager, group, planned=planned):
         confining = confining_level(configured, asked)
         nodes = [name for each in groups for name in places_of(manager, each, but=uid)] if confining else []
@@ -226,7 +238,7 @@ def _of_slices(topology: Topology, sliced: Sliced, uid: str) -> Iterator[Confine
 
 
 class GangSetDomains:
-    """Everything here runs under the manager's lock. topology: the levels that are configured."""
+    """Finds members that would leave their gang set's domain. All callers hold the manager's lock. topology: the configured levels."""
 
     def __init__(self, manager: PodGroupManager, topology: Topology) -> None:
         self._manager = manager
@@ -234,7 +246,7 @@ class GangSetDomains:
         self._domains = DomainCache(topology.levels)
 
     def left(self, group: Group, uid: str, node_name: str, snapshot: NodeInfoLister) -> str:
-        """The level of which the member would leave the domain that those it has to be with are in; empty if it would not."""
+        """The name of the level whose domain the member would leave on this node; empty if it stays with its siblings."""
         planned = self._manager.slots.get(uid) is not None
         position = position_in(snapshot)
         here = position(node_name)
