@@ -37,7 +37,7 @@ def listing(
     wide: bool = False,
     namespace: str | None = None,
 ) -> Iterator[str]:
-    """wide: with what is missing, and the message. namespace: whose gangs these are; None: of all."""
+    """wide: with what is missing, and the message. namespace: that of the gangs; None: all namespaces."""
     if not gangs:
         yield NO_GANGS if namespace is None else printable(f"no gangs in namespace {namespace}")
         return

@@ -82,8 +82,9 @@ OF_SERVER = frozenset(
 
 
 def build_parser(commands: Sequence[str] = (), program: Program = GANG_EXTENDER) -> argparse.ArgumentParser:
-    """commands: those whose arguments are wanted; the others are named alone. Only these are imported: serve has to patch before
-    anything else is there."""
+    """commands: those to parse with their arguments; only these are imported, as serve has to patch before any other import.
+    Empty: all commands, by name alone.
+    """
     parser = argparse.ArgumentParser(
         prog=program.name,
         description=program.description,

@@ -1,6 +1,6 @@
 """Standard output whose reader may leave at any time, as `head` does when it has seen enough.
 
-main ends every command by it, and demo, whose story is told by another process. Counterpart: what SIGPIPE does to a program
+main ends every command by it, and demo, which prints the output of another process. Counterpart: what SIGPIPE does to a program
 in C, which Python ignores.
 """
 

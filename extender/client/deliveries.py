@@ -76,8 +76,8 @@ class Deliveries(Generic[T]):
                 self._again(key, behind)
 
     def catch_up(self) -> None:
-        """Those whose back-off is over. A turn ends with the first that raises once more: what always raises costs one
-        exception a turn, however many objects it concerns, and what has been mended is made up for at once."""
+        """Delivers the events whose back-off is over. A turn ends with the first handler that raises again: a lasting fault costs one
+        exception a turn, however many objects it concerns, and a fault that has ended is caught up with at once."""
         if not self._behind:
             return
         with self._telling:

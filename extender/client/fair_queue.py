@@ -42,7 +42,7 @@ class FairQueue(Generic[T]):
         return room
 
     def take(self) -> T:
-        """The oldest of the share whose turn it is. Raises KeyError where there is nothing."""
+        """Takes the oldest item of the next share. Raises KeyError where there is nothing."""
         share, items = self._shares.popitem(last=False)
         item = items.popleft()
         if items:

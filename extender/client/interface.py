@@ -98,7 +98,7 @@ COMPOSITE_POD_GROUPS = ResourceType(
 )
 IN_TREE_GROUPS = (IN_TREE_POD_GROUPS, IN_TREE_POD_GROUPS_1_36)
 OwnPodGroup = schedulingv1alpha1.PodGroup | schedulingv1alpha2.PodGroup
-"""Of the kinds whose conditions we write; v1beta1's is a subclass of v1alpha2's."""
+"""PodGroups whose conditions we write; v1beta1's is a subclass of v1alpha2's."""
 KOORDINATOR_POD_GROUPS = ResourceType(
     "scheduling.sigs.k8s.io/v1alpha1", "podgroups", "PodGroup", koordinatorv1alpha1.PodGroup
 )

@@ -39,7 +39,7 @@ _MARKED: Mapping[type[Any], type[Any]] = {
         volcanov1beta1.PodGroup,
     )
 }
-"""Each type, and what an object of it is whose spec cannot be read: the same with `unreadable` of its own."""
+"""Each type, and its subclass with `unreadable` set, for objects whose spec cannot be read."""
 _PLACE = re.compile(r"(?s:(?P<wrong>.*?))(?: - at `\$(?P<field>[^`]*)`)?")
 
 

@@ -143,7 +143,7 @@ class Packing(Enum):
 
 @dataclass(frozen=True, slots=True)
 class TopologyLevel:
-    """What groups call a level, and the node label whose value names a node's domain."""
+    """name: what groups call the level. The node label's value names the domain of the node."""
 
     name: str
     key: str

@@ -30,9 +30,9 @@ ERROR, WARNING, INFO = Severity
 LONGEST_ANSWER_SECONDS = 10.0
 """kube-scheduler schedules nothing else while it waits for a question that is answered from memory."""
 SHORTEST_HOLD_SECONDS = 30.0
+"""With shorter holds a gang whose members come slowly from kube-scheduler times out, and starts over, again and again."""
 SMALLEST_SAMPLE = 10  # percent
 SAMPLE_FIX = f"write `percentageOfNodesToScore: {SMALLEST_SAMPLE}`, or more, in both files"
-"""A gang whose members kube-scheduler sends more slowly than that is begun again and again."""
 
 
 @dataclass(frozen=True, slots=True)

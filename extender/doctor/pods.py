@@ -31,7 +31,7 @@ CONTROLLER_IMAGE = "scheduler-plugins/controller"
 class _Seen:
     """ours: keys of groups with members of ours. others: of groups with others, how many are of which scheduler.
 
-    unread: key of a label or annotation -> pods of ours in no group whose value names a PodGroup, or that a preset would read.
+    unread: key of a label or annotation -> pods of ours in no group, where its value names a PodGroup, or a preset would read it.
     controllers: pods of scheduler-plugins' controller.
     """
 

@@ -1,4 +1,4 @@
-"""Where plugins put the pods that are to be tried after the one whose cycle it is.
+"""Where plugins put pods to be moved to the active queue after the scheduling cycle of another pod.
 
 `stash_pod` in any extension point; the cycle empties it (scheduler/pods_to_activate).
 kube-scheduler: pkg/scheduler/framework/interface.go (PodsToActivate)

@@ -1,4 +1,4 @@
-"""Nodes and the pods on them, those included whose binding is still on its way: kube-scheduler's cache.
+"""Nodes and the pods on them, including assumed pods, whose binding is not confirmed yet: kube-scheduler's cache.
 
 Event handlers add, update and remove; the binding cycle assumes and forgets; every cycle takes a snapshot.
 kube-scheduler: pkg/scheduler/backend/cache/{cache,interface}.go
@@ -57,7 +57,7 @@ class _Entry:
 
 @dataclass(frozen=True, slots=True)
 class Dump:
-    """What it holds, by name, for debugging. nodes: those whose object it has; pods: UID -> key. Go: cache.Dump, with copies of all."""
+    """What the cache holds, for debugging. nodes: nodes whose object it has; pods: UID -> key. Go: cache.Dump, with full copies."""
 
     nodes: frozenset[str]
     pods: Mapping[str, str]

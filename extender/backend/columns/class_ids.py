@@ -61,7 +61,7 @@ class ClassIds(Generic[T]):
         self, key: Hashable, matches: Callable[[T], bool], namespaces: frozenset[str] | None, bound: int
     ) -> Mask:
         """By number, at least up to `bound`: whether the kind matches. Under a key other than None only new kinds are
-        asked. namespaces: the only ones whose kinds can match."""
+        asked. namespaces: no kind of another namespace can match."""
         lists = [self._all] if namespaces is None else [self._by_namespace.get(name, []) for name in sorted(namespaces)]
         lengths = tuple(
             map(len, lists)

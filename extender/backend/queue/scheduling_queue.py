@@ -1,4 +1,4 @@
-"""The pods that have no node yet, and whose turn it is: kube-scheduler's PriorityQueue.
+"""Pods that have no node yet, and which of them is scheduled next: kube-scheduler's PriorityQueue.
 
 Event handlers add, update, delete and move; scheduleOne pops, and hands back what could not be placed.
 kube-scheduler: pkg/scheduler/backend/queue/scheduling_queue.go
@@ -191,7 +191,7 @@ class PriorityQueue:
     # Time
 
     def flush(self) -> None:
-        """What is due now: pods whose back-off is over, and every 30 s those that waited for over five minutes."""
+        """Moves pods whose back-off is over, and every 30 s those that have been unschedulable for over five minutes."""
         with self._changed:
             if self._queues.flush():
                 self._changed.notify_all()

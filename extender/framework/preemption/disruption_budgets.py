@@ -15,7 +15,7 @@ from extender.framework.pod_info import PodInfo
 def split_by_violation(
     pods: Sequence[PodInfo], pdbs: Sequence[policyv1.PodDisruptionBudget]
 ) -> tuple[list[PodInfo], list[PodInfo]]:
-    """(those whose eviction violates a budget, the others), each in the order given: earlier pods use the budget up."""
+    """(pods whose eviction violates a budget, the others), each in the order given: earlier pods use the budget up."""
     allowed = [pdb.status.disruptions_allowed for pdb in pdbs]
     violating: list[PodInfo] = []
     others: list[PodInfo] = []

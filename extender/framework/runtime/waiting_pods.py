@@ -45,8 +45,8 @@ class PendingPod(WaitingPod):
         self._pod = pod
         self._node_name = node_name
         self._clock = clock
-        # Guards the two below; the innermost lock. Not over a plain Lock, which a Condition tries to take in order to learn
-        # whose it is: under gevent that is a turn of the event loop for each wait and each notify.
+        # Guards the two below; the innermost lock. Not over a plain Lock: a Condition finds out by trying to take it
+        # whether the thread owns it, and under gevent that is a turn of the event loop for each wait and each notify.
         self._changed = threading.Condition()
         self._pending = {plugin: _Timeout(now + seconds, seconds, plugin) for plugin, seconds in timeouts.items()}
         self._decision: Status | None = None
