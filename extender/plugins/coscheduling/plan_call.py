@@ -75,7 +75,7 @@ class BegunCall:
 class WaitingTime:
     """What filter calls may still wait for plans, of all calls together: a share of all time, some of it saved up.
 
-    So a tenant whose gangs take long to plan keeps kube-scheduler's loop waiting for a tenth of its time at most.
+    A tenant whose gangs take long to plan keeps kube-scheduler's loop waiting for at most a tenth of its time.
     """
 
     def __init__(self, clock: Callable[[], float], wait: Wait = threading.Event.wait) -> None:

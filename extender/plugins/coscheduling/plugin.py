@@ -281,7 +281,7 @@ class Coscheduling(
         self.events.on_volumes(old, new)
 
     def tick(self) -> None:
-        """About once a second: plans whose members did not come are given up, texts that have become untrue are renewed."""
+        """About once a second: gives up plans whose members did not come, and renews messages that are no longer true."""
         for where, step in self._steps():
             guarded(f"{where}-tick", step)
         for each in self._preempting:

@@ -87,9 +87,11 @@ class Quarantine:
 
     @contextmanager
     def blame(self, key: Callable[[], str]) -> Iterator[None]:
-        """Around what has to be done for a gang that is set aside, too, and whose caller tries again: the exception goes on.
+        """Sets the gang aside if the block raises, and raises the exception again: for steps that gangs in quarantine need as well, with
+        callers that retry.
 
-        key: asked only where something is raised."""
+        key: called only after an exception.
+        """
         try:
             yield
         except Exception:

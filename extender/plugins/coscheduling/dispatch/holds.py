@@ -1,4 +1,4 @@
-"""The members that wait in Permit: which do, and how their wait ends, for all that may end it: Permit, events, containment, preemption.
+"""Members that wait in Permit (are held), and how their wait is ended: by Permit, events, the quarantine or preemption.
 
 kube-scheduler: pkg/scheduler/framework/runtime/waiting_pods_map.go
 """
@@ -19,7 +19,7 @@ HeldMember = tuple[Group, str]
 
 
 class Holds:
-    """A hold ends with its cause, in WaitOnPermit's words; one whose start has begun does not end. UIDs are of members.
+    """Allows and rejects held members, with WaitOnPermit's messages. A member whose start has begun is not rejected. UIDs are of members.
 
     The locks of waiting pods are taken inside the manager's.
     """
@@ -31,7 +31,7 @@ class Holds:
         self._get_waiting_pod = get_waiting_pod
 
     def lift(self, uids: Sequence[str]) -> bool:
-        """Whether every hold was still there."""
+        """Allows the members. Returns whether all of them were still held."""
         held = [self._get_waiting_pod(uid) for uid in uids]
         lifted = [pod is not None and pod.allow(self._name) for pod in held]
         return all(lifted)
@@ -61,7 +61,7 @@ class Holds:
 
 
 def not_ending(gang_set: Sequence[Group]) -> list[HeldMember]:
-    """Held members whose hold is not rejected yet. A gang of n members whose holds end asks n times: nothing is looked through then."""
+    """Held members that were not rejected yet. Fast if there are none: it is called n times while the n members of a gang are rejected."""
     return [
         (group, uid)
         for group in gang_set

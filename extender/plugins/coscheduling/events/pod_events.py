@@ -35,8 +35,9 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Consequences:
-    """Of one event of a pod. void: keys of groups whose plan is. look: whether groups that wait are to be planned. due: groups of which
-    members are to be sent; only the one with this UID where a gang gathers."""
+    """What one event of a pod leads to. void: keys of groups whose plan is void. look: whether waiting groups are to be planned. due:
+    groups with members to dispatch. only: the UID of the one member to dispatch, where a gang gathers.
+    """
 
     void: Sequence[str] = ()
     look: bool = False

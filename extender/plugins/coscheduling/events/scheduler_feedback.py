@@ -1,8 +1,7 @@
-"""What kube-scheduler says of members: a nomination of ours is gone, its own filters refused one, a refusal is out of date.
+"""What kube-scheduler's changes of a member's pod say: it cleared our nomination, rejected the member in-tree, or has an old message.
 
-GroupEvents asks with each change of a pod; what it says is a matter of the member's wave (it is sent again), or of its place, which
-is refuted and planned anew. The plugin's tick has parked members tried again whose refusal has become untrue, once that has stood
-for a while.
+GroupEvents asks with each change of a pod. After a rejection the member is dispatched again with its wave, or its slot is refuted and
+the member planned anew. The plugin's tick has unschedulable members tried again if their message has been untrue for a while.
 kube-scheduler: pkg/scheduler/schedule_one.go (handleSchedulingFailure) writes what is read here
 """
 

@@ -1,7 +1,7 @@
 """What becomes of a gang that is set aside: it gives its room back, its holds end, and its owner is told.
 
-The quarantine calls it for each fault; the plugin's tick has it look about once a second. Places that are firm, and those of
-members whose start has begun, stay until they expire. Filter refuses the members until the gang is looked at again.
+The quarantine calls it for each fault; the plugin's tick follows about once a second. Firm slots, and slots of members whose start
+has begun, stay until they expire. Filter refuses the members until the quarantine ends.
 """
 
 from __future__ import annotations
@@ -80,8 +80,9 @@ class SetAside:
             self._schedule_planning()
 
     def tick(self) -> None:
-        """Gangs whose time is up are at work again. The firm places of the others expire all the same, and what was set aside before
-        we led is told when we begin to."""
+        """About once a second: gangs whose quarantine has ended are planned again; of the others, firm slots that have expired are given
+        up. On taking leadership, owners of gangs that were set aside before are told.
+        """
         manager = self._manager
         with manager.lock:
             manager.quarantine.prune(manager.groups.keys())

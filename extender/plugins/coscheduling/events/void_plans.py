@@ -1,4 +1,4 @@
-"""Plans that cannot come to a start any more after an event, and the groups that an event concerns with a group.
+"""Plans that cannot lead to a start any more after an event, and the groups that an event concerns beside its own.
 
 PodEvents and ObjectEvents ask, under the manager's lock, and drop the plans once they have let it go. No counterpart upstream.
 """
@@ -27,8 +27,9 @@ class VoidPlans:
         return (group, *(known[key] for key in sorted(others) if key in known)) if others else (group,)
 
     def void(self, groups: Sequence[Group]) -> list[str]:
-        """Groups whose plan cannot come to a start any more: one of the gang set lost its quorum, or is gone; and those that have
-        places left of one."""
+        """Groups whose plan, or what is left of its slots, cannot lead to a start any more: a group of the gang set lost its quorum,
+        or is gone.
+        """
         known, slots = self._manager.groups, self._manager.slots
         return [
             group.key

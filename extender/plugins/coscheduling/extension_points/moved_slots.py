@@ -88,8 +88,8 @@ class MovedSlots:
         return left.difference(name for name, _ in nominated) if nominated else left
 
     def _rows(self, member: PodInfo, names: frozenset[str], snapshot: NodeInfoLister, table: NodeTable) -> Rows | None:
-        """Of the nodes of these names those whose labels and taints let the member in, in ascending order; None where one is not known
-        yet."""
+        """The rows of those of the named nodes that refuse the member for nothing but want of room, ascending; None if a name is not
+        known yet."""
         rows = table.rows_named(list(names))
         if rows is None:
             return None

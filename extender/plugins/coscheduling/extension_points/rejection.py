@@ -21,8 +21,9 @@ from extender.plugins.coscheduling.state.quorum import needs
 
 
 class GangRejection:
-    """args: the plugin's. errors_back_off: whether kube-scheduler brings a pod back by itself, after its error back-off, whose bind
-    call was answered with an error."""
+    """args: the plugin's. errors_back_off: whether kube-scheduler retries a pod by itself, after its error back-off, if its bind call was
+    answered with an error.
+    """
 
     def __init__(
         self,

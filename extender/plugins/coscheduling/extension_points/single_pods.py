@@ -1,7 +1,7 @@
-"""Pods that come to their node singly: those of no gang, and the extra members of gangs that have their quorum.
+"""Nodes for pods that are scheduled one by one: pods of no gang, and extra members of gangs that have their quorum.
 
-Coscheduling asks: PreScore which of the offered nodes suits such a pod best, PreFilter to which of them a member may go at
-all, whose gang has to stay in one domain. packing_score has the arithmetic, the planner the gangs that are placed whole.
+Coscheduling's PreScore asks which of the offered nodes suits such a pod best; its PreFilter, which of them a member may go to
+if its gang has to stay in one domain. packing_score has the arithmetic; the planner places whole gangs.
 """
 
 from __future__ import annotations

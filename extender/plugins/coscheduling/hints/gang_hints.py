@@ -88,7 +88,7 @@ class EventJudge:
         return self._happened.may_help
 
     def helped_whatever_they_ask(self, index: WaitIndex) -> set[str]:
-        """The keys of the gangs that it may help whose members need not be looked at. Lock held."""
+        """The keys of the gangs that the event may help, as far as that shows without a look at their members. Lock held."""
         found: set[str] = set()
         if self._happened.may_help:
             found |= index.anything if self._known_plugins else index.keys()

@@ -91,7 +91,7 @@ class EarlyStarts:
         self._limits = limits
         self._keys: dict[str, None] = {}  # of groups that gather, the first to begin first
         self._leads = False  # by the last tick
-        self._emptying: set[str] = set()  # keys of groups whose holds were ended here, until their calls have
+        self._emptying: set[str] = set()  # keys of groups whose holds were ended here, until the bind calls end
         if limits is not None:
             manager.registry.on_changed = self._changed
             manager.registry.on_dropped.append(self._dropped)

@@ -22,7 +22,7 @@ from extender.plugins.coscheduling.planner.request import Deadline
 from extender.plugins.coscheduling.planner.room import BoolColumn, IntColumn, Refusals, Room
 
 OF_THE_NODE = frozenset({names.NODE_VOLUME_LIMITS, names.VOLUME_BINDING, names.VOLUME_RESTRICTIONS, names.VOLUME_ZONE})
-"""Plugins whose refusal says nothing of nodes that share the labels in question: what is attached there, or was promised."""
+"""Plugins whose refusal concerns one node alone, for what is attached or promised there, and says nothing of nodes with the same labels."""
 
 _LAST = 2**62
 _MANY = 2**20  # members of a node beyond which it does not matter how many

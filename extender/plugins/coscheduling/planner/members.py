@@ -32,7 +32,7 @@ from extender.plugins.coscheduling.planner.room import BoolColumn, IntColumn, Ro
 
 DO_NOT_SCHEDULE = "DoNotSchedule"
 MAY_LIFT = frozenset({names.POD_TOPOLOGY_SPREAD, names.INTER_POD_AFFINITY})
-"""Plugins whose refusal another pod's coming can undo. What any other refuses stays refused while pods are only added."""
+"""Plugins whose refusal may end when another pod is added. A refusal of any other plugin stands while pods are only added."""
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,7 @@ class Judge(Protocol):
         ...
 
     def ties(self, pod: corev1.Pod) -> object:
-        """Of a pod with ephemeral volumes: what may tell it apart from one that reads alike, whose claims are others."""
+        """What tells a pod with ephemeral volumes apart from one with the same spec: their claims may differ."""
         ...
 
 
@@ -122,7 +122,8 @@ class Sliced:
     uids: of those without a place. sizes: (a level's name or label, members of a slice), each slice of a narrower level inside of one
     of a wider; 0 members: all of them. ranks: of those with and without a place, by UID; of all of them, or of none: then any member
     will do for any slice. placed: (UID, node) of those that have a place. balanced: as many slices in each domain, of as few
-    domains as can be. name: whose they are, for verdicts; empty for the only ones. kind: likewise, for slots; None for the only ones.
+    domains as can be. name: of the role, controller or group, for verdicts; kind: the same, for slots. Empty, and None, where the gang
+    has one Sliced.
     """
 
     uids: frozenset[str]

@@ -91,7 +91,7 @@ class BrokenGangs:
         return self.manager.quarantine.for_gang(key, "broken", lambda: self._overdue(key) is not None, otherwise=False)
 
     def _begun_before(self) -> Iterable[str]:
-        """Keys of gangs whose PodGroups said when we began to lead that they are broken: the time was up for them then. Lock held."""
+        """Keys of gangs that their PodGroups already called broken when we began to lead: these are overdue at once. Lock held."""
         if self._cut_short is not None:
             return self._cut_short
         manager = self.manager

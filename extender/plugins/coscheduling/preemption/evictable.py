@@ -250,9 +250,9 @@ def starting_members(groups: Iterable[Group]) -> set[str]:
 
 
 def unbound_members(manager: PodGroupManager, groups: Iterable[Group], assumed: Iterable[str]) -> set[str]:
-    """UIDs of members in our bind for their gang's sake, or let go this moment; not those whose start has begun. Lock held.
+    """UIDs of members that are held, or whose holds were just rejected; not of members whose start has begun. Lock held.
 
-    assumed: UIDs of the pods on their nodes by our word only. A single pod is in our bind only while it is being bound.
+    assumed: UIDs of pods whose binding the watch has not shown yet. A pod of no gang is among them only while it is being bound.
     """
     known = list(groups)
     held = {uid for group in known for uid in group.held}

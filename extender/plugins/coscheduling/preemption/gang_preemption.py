@@ -96,7 +96,7 @@ class GangPreemption:
             self._queue.something_new()
 
     def tick(self) -> None:
-        """About once a second: gangs whose time has come are looked at."""
+        """About once a second: searches victims for gangs that are due."""
         with self._manager.lock:
             self._queue.prune(self._manager.groups.keys())
             due = self._with.may_plan() and bool(self._queue.due(self._manager.groups))
@@ -228,7 +228,7 @@ class GangPreemption:
         return running_members(self._manager, broken).keys() <= set(victims)
 
     def _displace(self, gang_set: Sequence[Group], placement: planner.Placement) -> None:
-        """Members whose places on these nodes did not count against the plan are planned again. Lock held."""
+        """Gives up other gangs' slots on these nodes that did not hold against the plan; their members are planned again. Lock held."""
         keys = {group.key for group in gang_set}
         priority = min(map(self._manager.line.priority_of, gang_set))
         for name in set(placement.nodes.values()):

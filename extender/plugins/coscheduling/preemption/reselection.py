@@ -92,7 +92,7 @@ class Reselection:
             return False
 
     def _trial(self, name: str, released: Collection[str] = ()) -> NodeTrial:
-        """A place whose pod is nominated to the node is left out: the filters count that pod themselves."""
+        """Leaves out the slots of pods that are nominated to the node: the filters count nominated pods themselves."""
         node = self.cluster.get(name)
         trial = NodeTrial(self.framework, self._state.clone(), self.preemptor, node.clone())
         nominated = {

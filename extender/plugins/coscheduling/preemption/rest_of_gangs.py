@@ -178,7 +178,9 @@ class RestOfGangs:
         self._evict((key,), pods, pods[0], "a preemption that was broken off")
 
     def _evict(self, keys: Collection[str], pods: Sequence[corev1.Pod], by: corev1.Pod, cause: str) -> None:
-        """As kube-scheduler evicts: it has begun to. by: in whose name. What was in vain is looked at once more."""
+        """Evicts the rest of gangs that kube-scheduler has begun to evict. by: the pod on whose behalf the victims are evicted.
+        Gangs whose eviction fails are looked at again later.
+        """
 
         def told(failure: str) -> None:
             if failure:

@@ -1,6 +1,6 @@
-"""Pods whose room a gang would need: what the search for victims is made of, and why the gang may not take what is found.
+"""Searches victims for a gang: what the search is given, what it finds, and why the gang may not preempt.
 
-GangPreemption decides by it, the pages show it. No counterpart upstream.
+GangPreemption acts on the result, the pages show it. No counterpart upstream.
 """
 
 from __future__ import annotations
@@ -177,7 +177,7 @@ class VictimSearch:
         return stamp is not None and not pod.terminal and stamp.timestamp() + GOING_SECONDS > self.dependencies.wall()
 
     def explain(self, key: str) -> PreemptionView | None:
-        """Pods whose room the group would need, and why it does not take it; for a page."""
+        """For a page: the victims that the group would need, and why it does not preempt them."""
         looked = self.look(key)
         return looked.view if looked is not None else None
 

@@ -1,7 +1,7 @@
-"""Gangs and pods that want to preempt and may not yet: whose turn it is, and when each is tried again.
+"""Preemptors that may not preempt yet, gangs and pods: in which order, and when, each is tried again.
 
-Gangs for which a search found no victims wait longer each time. Pods whose call of our preempt verb met no extender, and pods that
-were vetoed until a gang has more members to spare, are tried again when that changes.
+A gang for which a search found no victims waits longer each time. A pod whose preempt call reached no extender is tried again once one
+leads; a pod that was vetoed, because a gang has too few members to spare, once the gang has more.
 No counterpart in kube-scheduler, which preempts for a pod as soon as that has found no node.
 """
 
@@ -86,10 +86,10 @@ class PreemptionQueue:
 
 @dataclass(frozen=True, slots=True)
 class _Noted:
-    """A pod that was vetoed, or, with a retry_at, one whose call met no extender; tries: since then.
+    """A pod that was vetoed, or, with a retry_at, one whose preempt call reached no extender; tries: since then.
 
-    node_name: where it might have preempted. spare: how many each gang there could do without, by key; empty where its own gang was
-    the cause, which has to start. may_break: whether gangs could be broken at all.
+    node_name: where it might have preempted. spare: key of each gang there -> members that it could do without; empty if the pod was
+    vetoed because its own gang has to start first. may_break: whether gangs could be broken at all.
     """
 
     pod: corev1.Pod

@@ -84,7 +84,7 @@ def _exchanged(steps: Sequence[Step], layout: Layout[Any], place: Sequence[int])
         return all(placed.get(leaf, 0) == len(leaf.uids) for leaf in part.leaves())
 
     def exchange(own: Sequence[Part], places_of: Sequence[Part]) -> None:
-        """own: parts; places_of: as many, whose places they have so far."""
+        """own: parts; places_of: the parts that have their places so far, in the same order."""
         alike: dict[Hashable, list[int]] = {}
         for number, part in enumerate(places_of):
             if not part.pinned and whole(part):
