@@ -123,8 +123,8 @@ Line = list[tuple[int, int, Demand]]
 class WaitIndex:
     """Gangs by what can cure their refusals. Not locked: the manager's lock guards it.
 
-    Gangs that are alike share a demand; one whose members differ has several. Demands for room lie by priority, by a label that their
-    nodes have and by the scarce resource, in order of its amount, so that a node which has come free shows the few that it may do for.
+    Gangs that are alike share a demand; a gang with different members has several. Demands for room are kept by priority, node label and
+    scarce resource, in order of its amount, so that the few demands which a node with new room can satisfy are found at once.
     """
 
     def __init__(self) -> None:

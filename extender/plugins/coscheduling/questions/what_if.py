@@ -34,8 +34,9 @@ RESERVATIONS = "Reservations"  # the kind of relaxation that says that only plac
 
 @dataclass(frozen=True, slots=True)
 class _Taken:
-    """What is read of the gangs' state at one time. gap: the resources that the whole cluster has too little of for minResources.
-    holders: the groups whose places hold against it."""
+    """What is read of the gangs' state under one lock. gap: the resources that the whole cluster has too little of for minResources.
+    holders: keys of the groups whose slots keep room from the gang.
+    """
 
     question: PlanQuestion
     gap: Sequence[str]

@@ -110,7 +110,7 @@ class FitAnalyses:
         return self._reservations.permitted(gang_set, question), spec.min_member
 
     def _holders(self, group: Group) -> tuple[str, ...]:
-        """The groups whose places count against this one."""
+        """Keys of the groups whose slots keep room from this one."""
         with self.manager.lock:
             places = self._requests.places_of_others(gang_set_of(self.manager, group))
             return tuple(sorted({place.group for place in places}))

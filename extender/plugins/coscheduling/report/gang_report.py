@@ -64,7 +64,7 @@ Line = dict[str, int]
 """Group -> its place among those that wait for a plan, from 1, in the order in which they are planned."""
 
 ExplainPreemption = Callable[[str], PreemptionView | None]
-"""The pods whose room the group of that key would need."""
+"""By a group's key: the victims that it would need, and why it does not preempt them."""
 
 
 def nothing_to_preempt(key: str) -> None:

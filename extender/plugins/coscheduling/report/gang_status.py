@@ -159,7 +159,7 @@ class StoryEntry(Shown, frozen=True):
 class GangStatus(Shown, frozen=True):
     """One gang, whole.
 
-    told: what pods are refused with. reserved_for: the groups whose places are in its way. refuted: (member, node) pairs that
+    told: the message of its refused pods. reserved_for: the groups whose slots keep room from it. refuted: (member, node) pairs that
     kube-scheduler refused. relaxations: the smallest first; computed when asked for, on the cluster as it is then.
     fits_now: a plan is found at this moment, and the gang is about to be looked at. standby: the replica that answers does not lead, plans
     nothing, and knows of no plan or refusal. kept_free: its backfill reservation, while it has one. preemption: None where room of others

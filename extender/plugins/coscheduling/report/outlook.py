@@ -30,8 +30,8 @@ class GangOutlook(Shown, frozen=True):
 
     needed: how many of the members have to find places. fits: at once; then `places` has all that do, and `domain` is the narrowest
     that holds them. Otherwise reason says why not, in one text for one cause, and shortfall and relaxations say what is missing and
-    what would make it fit. preemption: whose room it would take; None where room of others would not help, or none is needed;
-    places_then: where the members would go once those have gone. ahead: how many gangs that wait would be planned before it.
+    what would make it fit. preemption: the victims that it would need; None if none would help, or none are needed;
+    places_then: where the members would go once the victims have gone. ahead: how many gangs that wait would be planned before it.
     notes: what the answer takes for granted.
     """
 

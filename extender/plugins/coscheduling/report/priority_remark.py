@@ -1,5 +1,5 @@
-"""Verdicts on a gang whose members have different priorities say so, and at which one the gang counts; those on a gang that has waited
-for longer than it asks for say that.
+"""Adds remarks to verdicts: that the members' priorities differ, and which of them the gang has; that the gang has waited for longer
+than it asks for.
 
 Coscheduling puts it between everything that decides and the Verdicts that tell users. No counterpart upstream: a PodGroup of
 scheduling.k8s.io has its priority as a field.

@@ -1,6 +1,6 @@
 """How many gangs wait for what, and for how long the oldest has: counted every few seconds, so that a scrape costs nothing.
 
-Read off what GangObserver has seen last; the plugin's tick has it look. For the metrics, whose labels hold reasons and never a name.
+Counted from GangObserver's last look, by the plugin's tick. For metrics: their labels have reasons, and never a gang's name.
 """
 
 from __future__ import annotations

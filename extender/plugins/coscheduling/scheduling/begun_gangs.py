@@ -43,7 +43,7 @@ class BegunGangs:
         keep_rooms: Callable[[], None],
         waiting_time: WaitingTime,
     ) -> None:
-        """keep_rooms: for members to come of gangs whose own run."""
+        """keep_rooms: keeps room for members to come, of gangs whose other members run."""
         self._manager = manager
         self._with = dependencies
         self._rounds = rounds

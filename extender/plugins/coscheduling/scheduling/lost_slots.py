@@ -56,9 +56,9 @@ def fits_beside(asked: Amounts, node: NodeInfo, coming: Iterable[PodInfo]) -> bo
 
 
 def no_longer_fit(node: NodeInfo, slots: Iterable[Slot]) -> list[Slot]:
-    """Those for which the node has no room left; what is firm and the higher priority keep theirs, of equal ones the older.
+    """The slots for which the node has no room left. Firm slots are kept first, then higher priorities, then older slots.
 
-    A slot that never expires is one whose room is still to come free, by preemption.
+    Slots that never expire are left out: victims have to go before they have room.
     """
     here = {info.pod.uid for info in node.pods}
     kept: list[PodInfo] = []
@@ -96,7 +96,7 @@ def recheck(
 ) -> bool:
     """Gives up the slots on these nodes that are good no more. Returns whether there were any.
 
-    but: keys of groups whose slots were found together on this snapshot: nodes that have no others are not looked at.
+    but: keys of groups that were just planned together on this snapshot: nodes with slots of these groups alone need no check.
     """
     lost = False
     with manager.lock:

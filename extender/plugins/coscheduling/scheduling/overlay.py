@@ -1,7 +1,7 @@
-"""The newest snapshot with the promised places in it, changed by deltas: plans, the guard, victim searches and pages all read it.
+"""The newest snapshot with the slots as pods in it, updated by deltas: plans, the guard, victim searches and pages all read it.
 
-A question costs the nodes whose pods or places have changed since the last one, whatever number of gangs have places. Places hold
-against equal and lower priority, so there is one overlay for each priority that sees others of them.
+The cost of an update depends on how many nodes had a change of pods or slots since the last one, not on how many gangs have slots.
+A slot holds against equal and lower priority only, so there is an overlay for each priority that sees different slots.
 kube-scheduler: pkg/scheduler/backend/cache (AssumePod, UpdateSnapshot) changes its one snapshot likewise
 """
 
@@ -59,9 +59,9 @@ class Overlays:
 
 
 class Overlay:
-    """Places of one priority and above, and those that are firm.
+    """The snapshot with the slots of one priority and above, and the firm slots.
 
-    changed: the nodes whose places may be others than those that are known here; Slots notes them.
+    changed: nodes with changes of slots that are not in the overlay yet; Slots adds to it.
     """
 
     def __init__(self, slots: Slots, priority: int) -> None:

@@ -107,8 +107,9 @@ class PlanningRounds:
             self.schedule_planning()
 
     def tick(self) -> None:
-        """About once a second: gangs whose time has come are planned. Of those that are taken for ones that come in phases by now room is
-        looked for, for members to come: after a restart it is kept again."""
+        """About once a second: plans gangs that are due. Keeps room for the members to come of gangs that by now are taken for gangs in
+        phases; after a restart, too.
+        """
         with self._manager.lock:
             self._in_part += self._manager.note_in_part()
             active = self._manager.queue.flush()

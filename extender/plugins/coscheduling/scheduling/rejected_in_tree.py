@@ -27,8 +27,9 @@ _COUNT = re.compile(r"^\d+ ?")
 
 
 def quote(group: Group) -> str:
-    """What it says of the member whose place it refuted last, or that it refused before it asked us about any; empty before
-    it has refuted a few. Lock held."""
+    """kube-scheduler's reasons for the member whose slot it refuted last, else for one that it rejected in-tree; empty until it has refuted
+    several slots, or rejected a member in-tree. Lock held.
+    """
     unasked = group.rejected_in_tree()
     if group.refuted.times < QUOTED_AFTER and not unasked:
         return ""

@@ -50,7 +50,7 @@ class Denials:
         return len(self._ends)
 
     def __iter__(self) -> Iterator[str]:
-        """Of all that is kept: of denials whose time is over, too."""
+        """The keys of all denials, expired ones included."""
         return iter(self._ends)
 
     def __contains__(self, key: object) -> bool:

@@ -40,7 +40,7 @@ class UnschedulableReason(StrEnum):
     NEEDS_GATE = "NeedsGate"
     REFUTED_BY_SCHEDULER = "RefutedByScheduler"
     MEMBERS_DID_NOT_COME = "MembersDidNotCome"
-    PREEMPTING = "Preempting"  # its places are kept, and those whose room it needs are going
+    PREEMPTING = "Preempting"  # it has its slots, and its victims are terminating
     PREEMPTION_FAILED = "PreemptionFailed"
     HOLD_TIMED_OUT = "HoldTimedOut"
     EXTRA_MEMBERS_WAIT = "ExtraMembersWait"  # the gang runs; members beyond minMember, held by our gate, find no room
@@ -71,8 +71,8 @@ AFTER_A_HOLD = frozenset(
 class Diagnosis:
     """message: constant for one cause. since: seconds of the clock. verdict: the planner's, where a plan was made.
 
-    quote: kube-scheduler's own reasons, which may change: for verdicts on the gang, never for a pod's ears.
-    in_the_way: UIDs of members of other gangs whose places are why there is no room.
+    quote: kube-scheduler's own reasons, which may change: for verdicts on the gang, never in a pod's message.
+    in_the_way: UIDs of members of other gangs whose slots are the reason that there is no room.
     """
 
     reason: UnschedulableReason

@@ -1,7 +1,7 @@
 """The gangs that wait, each in one place: active, backing off, or unschedulable.
 
-PodGroupManager keeps it; PlanningRounds takes gangs out of `active` and plans them, in the manager's order; WakeUps moves those that
-an event can help, and the plugin's tick those whose time has come.
+PodGroupManager keeps it; PlanningRounds takes gangs out of `active` and plans them, in the manager's order; WakeUps moves gangs that
+an event can help, and the plugin's tick those that are due.
 kube-scheduler: pkg/scheduler/backend/queue (scheduling_queue.go, active_queue.go, backoff_queue.go), for pods
 
     (none) --a member is refused, or gated--> unschedulable --an event that can help, its own events, a time--> active
@@ -130,8 +130,9 @@ class GangQueue:
         return self.backing_off.get(key, -math.inf) > self._clock()
 
     def flush(self) -> bool:
-        """Gangs whose time has come are active. Returns whether any gang is. kube-scheduler: flushBackoffQCompleted,
-        flushUnschedulablePodsLeftover"""
+        """Moves gangs that are due to active. Returns whether any gang is active. kube-scheduler: flushBackoffQCompleted,
+        flushUnschedulablePodsLeftover
+        """
         now = self._clock()
         while self._times and self._times[0][0] <= now:
             at, key = heappop(self._times)

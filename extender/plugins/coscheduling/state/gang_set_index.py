@@ -4,8 +4,8 @@ An annotation names the other groups; the manager keeps the links, the plan and 
 Within a namespace it is enough that one of two groups names the other. Across namespaces both have to, or any tenant could
 make another tenant's gang wait; until the other does, the one that names it waits and says so.
 
-A set has at most MAX_GROUPS. A group whose names would make a set larger is refused: none of its names count, it alone is
-invalid, and the sets stay as they are. So a set that exists loses no group to one that comes later. When a set gets smaller,
+A set has at most MAX_GROUPS. A group that names others so that a set would become larger is refused: its names do not count, it
+alone is invalid, and the sets stay as they are. So a set that exists loses no group to one that comes later. When a set gets smaller,
 the groups that it kept out are tried again, the first that was refused first.
 
 A change costs as much as the sets that it touches, however many groups and sets there are.
@@ -125,7 +125,7 @@ class GangSetIndex:
             if not self._links(other, key):
                 self._peers.discard(key, other)
                 self._peers.discard(other, key)
-            if other in self._refused:  # whose set does not bring this one's with it any more
+            if other in self._refused:  # its set may be small enough without this one's
                 self._tried_again.add(other)
         left = set(gang_set)
         while left:

@@ -78,7 +78,7 @@ class Group:
     of_scheduler: dict[str, set[str]] = field(default_factory=dict)  # scheduler name -> UIDs of its members
     # UID -> node, of members that are Waiting or Starting, and of those that went while they were Waiting, until their call ends
     held: dict[str, str] = field(default_factory=dict)
-    ending: set[str] = field(default_factory=set)  # those of them whose hold is rejected: their calls are still to end
+    ending: set[str] = field(default_factory=set)  # held members that were rejected, until their bind calls end
     unconfirmed: set[str] = field(default_factory=set)  # UIDs of members that are Bound by our word alone
     gated: set[str] = field(default_factory=set)  # held back by our gate alone, as the watch shows them
     claiming: set[str] = field(default_factory=set)  # UIDs of members with claims for volumes
@@ -133,7 +133,7 @@ class Group:
 
     @property
     def object(self) -> OwnPodGroup | None:
-        """The PodGroup whose conditions are ours to write; the CRD's comes before kube-scheduler's own."""
+        """The PodGroup whose conditions we write: the CRD's, else kube-scheduler's own."""
         return self.pod_group or self.in_tree
 
     @property

@@ -34,8 +34,8 @@ class Slot:
     pod_info: what is counted: the member that the slot is for, or the likeness of one that is still to come.
     group: the gang's key; empty for the room of a single pod. firm: holds whatever the others' priority, to finish a start that has begun.
     gang_priority: None for a pod of no gang. wave: members are sent in the order of their slots' waves, the lowest first.
-    ranks: those of the slice that the room is for; None where a member of any rank may have it. kind: the role, and the controller where
-    two count from 0, whose slices it is of; None where the gang has slices of one kind.
+    ranks: those of the slice that the room is for; None where a member of any rank may have it. kind: (role, controller) of its slice, the
+    controller where several count ranks from 0; None where the gang has slices of one kind.
     id: the same as long as the slot is there, whichever member it is for; 0 until it is kept.
     """
 
@@ -177,7 +177,7 @@ class Slots:
         return self._to_come.get(group, {}).values()
 
     def firm_of(self, group: str) -> Set[str]:
-        """UIDs of the members whose slots are firm. Not to be changed, nor kept."""
+        """UIDs of members with firm slots: a live view, for callers to read at once and not to change."""
         return self._firm.get(group, {}).keys()
 
     def reserve(self, slot: Slot) -> None:

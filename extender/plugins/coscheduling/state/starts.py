@@ -93,8 +93,8 @@ def note_replaced(group: Group, spec: GroupSpec, now: datetime) -> bool:
 
     A gang that another scheduler has started has no record of ours, and its object may say nothing. Where its controller has made
     all that wait long after a sibling's containers have started, and none for a while, it has lost members, and wants no more than
-    these. A fraction whose other members have waited all the time is none of that kind. Where a start of ours is on record that counts
-    alone: minMember may have been raised since.
+    these. That excludes a gang whose other members have waited all the time. Where a start of ours is on record, that alone
+    counts: minMember may have been raised since.
     """
     if spec.invalid or spec.match_policy is MatchPolicy.ONLY_WAITING or group.whole_of >= spec.min_member:
         return False

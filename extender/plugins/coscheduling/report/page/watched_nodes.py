@@ -1,7 +1,7 @@
 """The nodes as the page draws them: each by its domains, with what is bound, held and promised of what it has.
 
-ClusterFeed asks while a page is open; each update costs the nodes that have changed since the last one. Bound are pods on the
-node by the API's word or our own, held those whose binding Permit holds until their gang is whole, promised are the places of plans.
+ClusterFeed asks while a page is open; each update costs the nodes that have changed since the last one. Bound: pods on the
+node, assumed ones included. Held: members that wait in Permit until their gang is whole. Promised: slots of plans.
 No counterpart upstream.
 """
 

@@ -26,7 +26,7 @@ from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManage
 from extender.plugins.coscheduling.state.refutations import NOWHERE
 from extender.plugins.coscheduling.waits_for import WaitsFor, kinds_of
 
-BUDGET_SECONDS = 0.2  # for one question: a gang whose members constrain each other is refused without an answer
+BUDGET_SECONDS = 0.2  # for one question; more may be needed where members constrain each other: then there is no answer
 LOOKED_AT = frozenset((planner.Cause.ROOM, planner.Cause.NODES, planner.Cause.AFFINITY, planner.Cause.TOPOLOGY))
 
 Fits = Callable[[PlanQuestion], bool]
@@ -173,7 +173,9 @@ def look_closer(
 
 
 def no_longer_reserved(manager: PodGroupManager, group: Group) -> Diagnosis | None:
-    """What stops it once those whose places were in its way run there, and no place was given up. Lock held."""
+    """The diagnosis once the members that had slots in the gang's way are bound there, and gave none of them up; None while it still
+    holds. Lock held.
+    """
     stop = group.last_diagnosis
     if (
         stop is None

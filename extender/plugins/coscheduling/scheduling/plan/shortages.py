@@ -72,8 +72,10 @@ class Shortages:
         return look_closer(self._manager, self._requests, gang_set, permitted, stop, self._fits)
 
     def kept_from_nodes(self, question: PlanQuestion, offered: Collection[str], stop: Diagnosis) -> bool:
-        """Whether it may be for nodes that kube-scheduler has refused that the gang finds no places. offered: the UIDs of members whose
-        filter calls wait for the plan."""
+        """Whether the gang may have found no room because nodes were left out of the plan: refused by kube-scheduler, or not offered.
+
+        offered: UIDs of members with filter calls that wait for the plan.
+        """
         request = question.request
         confined = {uid: nodes for uid, nodes in request.allowed.items() if uid not in offered}
         return bool(request.excluded or confined) or stop.reason not in SAID_BY_THE_CLUSTER

@@ -50,7 +50,7 @@ class Notes:
         self.queue.move_to_active(keys)
 
     def volumes_changed(self, keys: Iterable[str], claims: Collection[str] | None = None) -> bool:
-        """Likewise, for those of these groups that wait and whose members bring volumes. Returns whether there are any.
+        """Likewise, for waiting groups among these that have members with volumes. Returns whether there are any.
 
         claims: `namespace/name` of what has changed; None for what any volume may depend on.
         """

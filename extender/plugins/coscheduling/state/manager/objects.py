@@ -78,7 +78,7 @@ class Objects:
         return group
 
     def try_names_again(self, key: str) -> Group | None:
-        """A group whose names were refused; None if they still are."""
+        """Tries again to link a refused group to the groups that it names; None if it is still refused."""
         group = self._groups.get(key)
         if group is None or not self._specs.gang_set_index.try_again(key):
             return None

@@ -19,7 +19,7 @@ class StartsUnderWay:
 
     def __init__(self, wall: Callable[[], datetime]) -> None:
         self._wall = wall
-        self._since: dict[str, datetime] = {}  # key of a group whose start is decided -> when it had its quorum
+        self._since: dict[str, datetime] = {}  # key of a group that is to start -> when it had its quorum
 
     def begins(self, key: str, since: datetime | None) -> None:
         """since: when the gang had its quorum. A start that goes on keeps its time."""
