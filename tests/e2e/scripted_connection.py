@@ -1,6 +1,6 @@
 """The line from the extender to the API server on which a test says what befalls the next calls and the lines of watches.
 
-Nothing is left to dice, other than in faulty_connection, whose proxy this is. Used by test_lines.
+It uses the proxy of faulty_connection, and draws nothing at random. Used by test_lines.
 """
 
 from __future__ import annotations

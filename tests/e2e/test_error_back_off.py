@@ -1,4 +1,4 @@
-"""Held members whose time is over: all of them end together, and come back when kube-scheduler lets them, each by itself.
+"""Holds that time out: all members are rejected together, and each comes back after its own back-off in kube-scheduler.
 
 A bind call that fails puts its pod into a back-off of 1 s and more, which no event ends. The late member is kept back by a proxy in
 front of the extender.

@@ -33,6 +33,11 @@ FOUND = re.compile(
     r"|(?<![\w'])Whose\b",  # a sentence; within one, `pods whose room is free` is plain
     re.IGNORECASE,
 )
+NO_NOUN = re.compile(
+    r"\bwhose(?: \w+)? (?:it|they) (?:is|are|was|were)\b"  # `whose turn it is`: the pods that are due
+    r"|\bwhose\b(?=\s*[=,.:;)\]])",  # the name of a variable
+    re.IGNORECASE,
+)
 BEGUN_BY = re.compile(r"(?<!\w)(?:nobody|somebody|everybody|anybody)_\w+", re.IGNORECASE)  # the name of a variable
 HEARING = re.compile(r"\b(?:hears?|heard)\b", re.IGNORECASE)
 """A pod has a message, and a program is told: where users read, neither hears."""
@@ -47,6 +52,7 @@ READ = [
     "README.md",
     "CONTRIBUTING.md",
     "Makefile",
+    "setup.cfg",
 ]
 
 
@@ -57,7 +63,7 @@ def without_a_subject(text: str) -> list[str]:
         before = text[max(0, match.start() - 20) : match.end()]
         if not (PERSON.search(before) or match.group() == "whose"):
             found.append(match.group())
-    return found + BEGUN_BY.findall(text)
+    return found + BEGUN_BY.findall(text) + NO_NOUN.findall(text)
 
 
 def files(patterns: Sequence[str] = READ) -> Iterator[Path]:
@@ -73,6 +79,8 @@ def files(patterns: Sequence[str] = READ) -> Iterator[Path]:
         pytest.param("nobody_yet = True", ["nobody_yet"], id="the name of a variable"),
         pytest.param("Whose time has come is planned.", ["Whose"], id="a sentence that begins so"),
         pytest.param("pods whose room is free", [], id="a relative clause of a thing"),
+        pytest.param("pods whose turn it is", ["whose turn it is"], id="a clause that says of no thing what it does"),
+        pytest.param("whose = (role, name)", ["whose"], id="a variable that is named after no thing"),
         pytest.param("a tenant who may create pods", [], id="a person"),
         pytest.param("whole gangs, GangExtenderNobodyLeads", [], id="part of a word, and an alert's name"),
     ],

@@ -56,7 +56,7 @@ AUDIT = {
 
 
 def token_of(replica: str, program: str, turn: int = 0) -> str:
-    """All are the ServiceAccount's; the UID of the user tells in the audit log whose a call was."""
+    """All tokens are the ServiceAccount's; in the audit log the UID of the user tells which replica and program made a call."""
     return f"{replica}-{program}-token-{turn}"
 
 
@@ -177,7 +177,7 @@ class Rig:
         self._undo.close()
 
     def leads(self) -> Replica | None:
-        """The replica whose extender says so."""
+        """The replica whose extender says that it leads."""
         return next((each for each in self.replicas if _metric(each, "gang_extender_leading") == 1), None)
 
     def page(self, path: str) -> str:

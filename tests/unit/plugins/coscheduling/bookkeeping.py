@@ -412,7 +412,7 @@ def _group_of(place: Slot) -> str:
 
 
 def _gang_groups(manager: PodGroupManager) -> Iterable[str]:
-    """Those that a group names whose pods say it may be known a moment later, when its spec is asked for."""
+    """Where pods name the other groups, the index may follow a moment later, when the group's spec is asked for."""
     named = manager.gang_set_index.named
     for key, group in manager.groups.items():
         spec = spec_of(group, manager.specs.foreign_of(group))

@@ -219,7 +219,7 @@ class World:
         self.ungated: list[str] = []
         self.tasks: dict[str, Callable[[], None]] = {}
         self.verdicts: list[str] = []
-        self.forgotten: list[str] = []  # groups whose verdicts were
+        self.forgotten: list[str] = []  # keys of groups whose verdicts were forgotten
         self.leading = True
         self.plans = 0
         self._others: dict[str, Any] = {}

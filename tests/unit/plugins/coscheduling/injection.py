@@ -167,7 +167,7 @@ def answering(call: Callable[..., Any], failed: Callable[[Status], Any]) -> Call
 
 
 def with_boundaries(world: World) -> tuple[Callable[[], None], Callable[[], bool]]:
-    """Put around the world's plugin. Returns what brings the events again whose time has come, and whether there are any."""
+    """Put around the world's plugin. Returns (what delivers again the events that are due, whether there are any)."""
     plugin: Any = world.plugin
     lines: list[Deliveries[Any]] = []
     for name in ("on_pod", "on_pod_group", "on_node"):

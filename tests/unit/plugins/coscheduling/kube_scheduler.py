@@ -253,7 +253,7 @@ class KubeScheduler:
             self._start(started)
 
     def call_ends(self, uid: str) -> None:
-        """That of a member whose hold was rejected."""
+        """The bind call ends of a member whose hold was rejected."""
         each = self.world.waiting.pop(uid)
         cause = each.decision.removeprefix("rejected: ")
         self._let_go(each.pod, cause)

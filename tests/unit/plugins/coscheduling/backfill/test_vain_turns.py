@@ -33,7 +33,7 @@ def story(world: Make) -> Story:
 
 
 def turns(story: Story, seconds: float, step: int = STEP) -> list[tuple[int, str, int]]:
-    """Walks through virtual time: when each turn began, whose it was, and for how long nodes were kept free; in seconds."""
+    """Walks through virtual time: (when a turn began, the gang that had it, for how long nodes were kept free), in seconds."""
     found: list[tuple[int, str, int]] = []
     last = None
     start = story.w.clock.now
@@ -124,7 +124,7 @@ class Churn(Story):
         self.started_at = 0.0
 
     def small_pods(self) -> None:
-        """Those whose time is over end; a new one takes the room at once, if it may."""
+        """Pods that are due end; a new pod takes the room of each at once, if it may."""
         now = self.w.clock.now
         for when, name in [entry for entry in self.ending if entry[0] <= now]:
             self.ending.remove((when, name))

@@ -519,4 +519,4 @@ def test_a_candidate_that_may_concern_a_gang_or_not_is_not_used(
         answer = bench.guard().review(vip(), [offer("n1", unclear), offer("n2", lone)])
     assert names(answer) == [("n2", ["lone"])]
     assert caplog.text.count("unexpected error where=guard") == 2
-    assert list(bench.manager.quarantine) == [], "whose fault it is is not known"
+    assert list(bench.manager.quarantine) == [], "no gang is known to be at fault"

@@ -236,7 +236,7 @@ def planned(kube: Trees, minimum: int) -> Trees:
 
 
 def test_after_a_restart_with_members_on_nodes_the_same_groups_are_chosen(world: NewWorld) -> None:
-    """There would be room for the first instead of the last, whose other member runs."""
+    """The other member of the last group runs; there would be room for the first group in its place."""
     again = Trees(world([node("n1", "5")], in_tree_pod_groups=True))
     again.composite(composite("root", 2))
     again.parts(*(part(name, "root") for name in "abc"))

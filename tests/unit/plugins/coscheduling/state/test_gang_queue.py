@@ -190,7 +190,7 @@ def test_whatever_happens_each_gang_that_waits_is_in_one_place(seed: int, clock:
 
 
 def test_how_long_a_gang_was_in_the_queue_is_measured_once(queue: GangQueue, clock: Clock) -> None:
-    """From the first event since its last turn; a gang whose turn it is though nothing has happened was not in it."""
+    """From the first event since it was last planned; a gang that is planned without an event was not in the queue."""
 
     def measured() -> tuple[float | None, float | None]:
         name = "gang_extender_planning_queue_duration_seconds"

@@ -104,7 +104,7 @@ def test_a_gang_is_looked_at_again_when_the_look_itself_raised(
 
 @pytest.mark.faults
 def test_a_start_that_raises_in_the_middle_is_called_off(kube: KubeScheduler) -> None:
-    """Those whose holds were lifted by then waited for its decision for ever, and their gang with them."""
+    """Members that were allowed by then waited for ever for the decision on the start, and their gang with them."""
     kube.apply(group(minimum=3))
     kube.create(*members(3, gated=True))
     kube.world.run_tasks()

@@ -340,7 +340,7 @@ def test_a_member_takes_no_slot_of_another_slice(world: NewWorld) -> None:
 
 
 def test_a_member_without_a_slot_takes_none_of_another_slice(world: NewWorld) -> None:
-    """It has come in place of one of rank 1, whose slot is free; one of rank 3 has none to take there."""
+    """A member that replaces the one of rank 1 takes its free slot; one of rank 3 finds no slot of its slice."""
     made = started(world, racks(a=1, b=1), {TOPOLOGY_SLICE: "rack=2"})
     made.create(*(member(rank) for rank in range(4)))
     made.filter(member(0))
