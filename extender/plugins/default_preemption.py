@@ -57,7 +57,7 @@ class DefaultPreemption(PostFilterPlugin, PreEnqueuePlugin, EnqueueExtensions, P
         return cls(args or DefaultPreemptionArgs(), handle)
 
     def pre_enqueue(self, pod: corev1.Pod) -> Status:
-        """A pod whose victims are being evicted is not tried before they are all told."""
+        """A preemptor is not tried again before the calls that evict its victims have ended."""
         return RUNNING if self.executor.is_running_preemption(pod.uid) else SUCCESS
 
     def post_filter(
@@ -78,7 +78,7 @@ class DefaultPreemption(PostFilterPlugin, PreEnqueuePlugin, EnqueueExtensions, P
         return self._handle.rng.randrange(nodes), min(nodes, enough)
 
     def pod_eligible_to_preempt_others(self, pod: corev1.Pod, nominated_node_status: Status) -> tuple[bool, str]:
-        """Not one that may never preempt, nor one whose victims are on their way out already."""
+        """Not a pod that may never preempt, nor one whose victims are terminating already."""
         if pod.spec.preemption_policy == "Never":
             return False, NEVER
         nominated = pod.status.nominated_node_name

@@ -86,8 +86,8 @@ class FrameworkTrial:
             raise RuntimeError(status.message)
 
     def _overlooks(self, added: PodInfo) -> bool:
-        """InterPodAffinity skips a pod that no pod minds, and then does not hear of one that comes and minds it;
-        VolumeRestrictions one whose claims are unused, and then does not hear of one that comes and uses them."""
+        """A plugin that PreFilter skips is not told of added pods: InterPodAffinity of one with an anti-affinity against the pod,
+        VolumeRestrictions of one that uses the pod's claims."""
         if added.pod.spec.volumes and names.VOLUME_RESTRICTIONS in self._state.skip_filter_plugins:
             same = added.pod.namespace == self._pod.namespace
             if same and not set(named_claims(added.pod)).isdisjoint(named_claims(self._pod)):

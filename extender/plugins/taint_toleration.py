@@ -82,7 +82,7 @@ class TaintToleration(FilterPlugin, FilterColumns, PreScorePlugin, ScorePlugin, 
         ]
 
     def after_node_change(self, pod: corev1.Pod, old: object, new: object) -> QueueingHint:
-        """A node whose taints the pod tolerates, and is new or had one that it does not."""
+        """A node whose taints the pod tolerates, if it is new, or had a taint before that the pod does not tolerate."""
         before, after = modified(corev1.Node, old, new)
         opened = not _repels(after, pod) and (before is None or _repels(before, pod))
         return QUEUE if opened else QUEUE_SKIP

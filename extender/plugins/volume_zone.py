@@ -138,7 +138,7 @@ class VolumeZone(PreFilterPlugin, FilterPlugin, EnqueueExtensions):
         return QUEUE if mine else QUEUE_SKIP
 
     def after_volume_change(self, pod: corev1.Pod, old: object, new: object) -> QueueingHint:
-        """A new one, or one whose zones are others now."""
+        """A new volume, or one with other zones than before."""
         before, after = modified(corev1.PersistentVolume, old, new)
         if before is None or topologies_of(before) != topologies_of(after):
             return QUEUE

@@ -86,7 +86,7 @@ class Feed(Protocol):
     """What the page shows, as it changes. Nothing is computed while there is no viewer, and each change once for all of them."""
 
     def open(self, namespace: str = "") -> Viewer:
-        """namespace: whose gangs alone are shown, and no nodes; empty: the whole cluster. Raises TooManyViewersError."""
+        """namespace: shows its gangs alone, and no nodes; empty: the whole cluster. Raises TooManyViewersError."""
         ...
 
 

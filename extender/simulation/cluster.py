@@ -1,4 +1,4 @@
-"""A cluster from YAML files, ready to be scheduled: whose pods are ours, and what of it is not modelled.
+"""A cluster from YAML files, ready to be scheduled: which of its pods are ours, and what of it is not modelled.
 
 The command simulate uses it, and tests. kube-scheduler sees the same objects through its informers.
 """

@@ -31,7 +31,7 @@ class Sleeper:
 
     @classmethod
     def current(cls) -> Sleeper | None:
-        """That on whose thread this is called."""
+        """The sleeper of the calling thread."""
         return getattr(cls._local, "sleeper", None)
 
     def go_on(self) -> bool:

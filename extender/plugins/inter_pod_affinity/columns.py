@@ -27,7 +27,7 @@ _encode = msgspec.msgpack.Encoder().encode
 
 
 def count_by_columns(counts: TopologyCounts, table: NodeTable, among: Mask | None) -> None:
-    """Fills empty counts. among: the nodes whose pods the incoming pod's own terms are met by; None for all."""
+    """Fills empty counts. among: the nodes whose pods count for the incoming pod's own terms; None for all."""
     existing_anti = _sums(table, _existing_anti(counts, table))
     affinity: dict[str, IntColumn] = {}
     anti: dict[str, IntColumn] = {}

@@ -81,7 +81,7 @@ class GroupVerdicts:
         self._lock = threading.Lock()  # guards the three below
         self._last: LRUCache[Said, Verdict] = LRUCache(REMEMBERED)
         self._unwritten: dict[Said, _Unwritten] = {}
-        self._started: LRUCache[str, bool] = LRUCache(REMEMBERED)  # UIDs of PodGroups whose gang we have said to start
+        self._started: LRUCache[str, bool] = LRUCache(REMEMBERED)  # UIDs of PodGroups told that their gang starts
 
     def decided(
         self, pod_group: OwnPodGroup | None, key: str, verdict: Verdict, member: corev1.Pod | None = None

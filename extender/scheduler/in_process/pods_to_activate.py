@@ -1,4 +1,4 @@
-"""Pods that plugins want to be tried next: siblings of the pod whose cycle it is.
+"""Pods that plugins want to be tried next: siblings of the pod in the scheduling cycle.
 
 A plugin stashes them in the cycle's state; they are activated when the scheduling cycle has ended well, and once more,
 with what was stashed since, when the pod is bound. A failed cycle activates none.

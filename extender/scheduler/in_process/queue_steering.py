@@ -33,7 +33,7 @@ class QueueSteering:
         self._activate = activate
         self._spawn = spawn
         self._lock = threading.Lock()  # guards what follows
-        self._freeing: set[str] = set()  # UIDs of pods whose gate is to come off
+        self._freeing: set[str] = set()  # UIDs of pods to ungate
 
     def nominate(self, places: Sequence[tuple[corev1.Pod, str]]) -> None:
         pods = [pod for pod, _ in places]

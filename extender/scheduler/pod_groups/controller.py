@@ -227,7 +227,7 @@ class PodGroupController:
             self._moved |= dict.fromkeys(changed)
 
     def _take_moved(self) -> Collection[str]:
-        """Some of the groups whose place in line has changed are looked at now. Returns those of which more may have ended."""
+        """Looks at some of the groups that have another place in line now. Returns those of which more pods may have ended."""
         with self._lock:
             for key in list(self._moved)[:SLOW_AT_ONCE]:
                 del self._moved[key]
