@@ -14,6 +14,7 @@ from typing import Self
 
 from extender.api import corev1
 from extender.api.metadata_keys import NAME, Key
+from extender.api.metadata_keys import Source as KeySource
 from extender.api.schedulingv1alpha1 import POD_GROUP_LABEL
 from extender.config.plugin_args import CoschedulingArgs
 from extender.plugins.coscheduling.spec.field_errors import invalid
@@ -58,6 +59,10 @@ class GroupLabels:
     ours: Callable[[corev1.Pod], bool] = field(default=_every_pod, repr=False, compare=False)
     keys: tuple[Key[str], ...] = field(init=False, repr=False, compare=False)
     _in_order: tuple[Source, ...] = field(init=False, repr=False, compare=False)
+    _labels: frozenset[str] = field(
+        init=False, repr=False, compare=False
+    )  # of group_keys; most pods of a cluster have none of them
+    _annotations: frozenset[str] = field(init=False, repr=False, compare=False)
     _read: dict[int, tuple[corev1.Pod, GroupRef | None]] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
@@ -67,6 +72,8 @@ class GroupLabels:
         objects = (source for source in OBJECTS if source.kind not in by_pods)
         object.__setattr__(self, "_in_order", (*objects, *self.sources, KOORDINATOR))
         object.__setattr__(self, "keys", tuple(group_label(name) for name in self.names))
+        for field_name, source in (("_labels", KeySource.LABEL), ("_annotations", KeySource.ANNOTATION)):
+            object.__setattr__(self, field_name, frozenset(key for key in self.group_keys if key.source is source))
 
     @classmethod
     def of(cls, args: CoschedulingArgs) -> Self:
@@ -93,17 +100,21 @@ class GroupLabels:
         return ref
 
     def _group_of(self, pod: corev1.Pod) -> GroupRef | None:
-        metadata = pod.metadata
+        metadata, in_tree = pod.metadata, self.in_tree and pod.spec.scheduling_group
+        if (
+            not in_tree
+            and self._labels.isdisjoint(metadata.labels)
+            and self._annotations.isdisjoint(metadata.annotations)
+        ):
+            return None
         if metadata.labels:
             for key in self.keys:
                 if name := key.text(metadata):
                     return _ref(pod, name, f"label {key}")
             if (ref := self._by(LIGHTWEIGHT, pod)) is not None:
                 return ref
-        if self.in_tree and pod.spec.scheduling_group and (name := pod.spec.scheduling_group.pod_group_name or ""):
+        if in_tree and (name := in_tree.pod_group_name or ""):
             return _ref(pod, name[: NAME + 1], "spec.schedulingGroup.podGroupName")
-        if not metadata.labels and not metadata.annotations:
-            return None
         refs = (self._by(source, pod) for source in self._in_order)
         return next((ref for ref in refs if ref is not None), None)
 
