@@ -9,6 +9,8 @@ import re
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -221,6 +223,13 @@ class Connection:
     def version(self) -> tuple[int, int]:
         answer: _Version = self._decode(self._transport.call("GET", "/version"), _Version)
         return version_of(answer.major, answer.minor)
+
+    def server_time(self) -> datetime | None:
+        date = self._transport.answer("GET", "/version").date
+        try:
+            return parsedate_to_datetime(date).astimezone(UTC)
+        except ValueError:
+            return None
 
     def close(self) -> None:
         with self._lock:

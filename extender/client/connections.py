@@ -81,11 +81,12 @@ def _headers(lines: Any) -> http.client.HTTPMessage:
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """A whole answer. retry_after: as the server says it; empty where it does not."""
+    """A whole answer. retry_after, date: as the server says them; empty where it does not."""
 
     status: int
     data: bytes
     retry_after: str = ""
+    date: str = ""
 
 
 class _InOnePiece(HTTPConnection):
@@ -122,7 +123,7 @@ class _InOnePiece(HTTPConnection):
         status, headers, length, body = found
         body = rest_of(self.sock, body, length)
         again = len(body) == length and "close" not in headers.get("connection", "").lower()
-        return Answered(status, body[:length], headers.get("retry-after", "")), again
+        return Answered(status, body[:length], headers.get("retry-after", ""), headers.get("date", "")), again
 
     def _by_http_client(self, method: str, received: bytes) -> tuple[Answered, bool]:
         with closing(_Answer(cast(socket.socket, Replayed(self.sock, received)), method=method)) as answer:
@@ -130,7 +131,9 @@ class _InOnePiece(HTTPConnection):
             data = answer.read()
             if answer.headers.get("content-encoding"):  # though we ask for none
                 data = urllib3.HTTPResponse(io.BytesIO(data), answer.headers.items(), answer.status).data  # type: ignore[arg-type]
-            return Answered(answer.status, data, answer.headers.get("retry-after", "")), not answer.will_close
+            headers = answer.headers
+            answered = Answered(answer.status, data, headers.get("retry-after", ""), headers.get("date", ""))
+            return answered, not answer.will_close
 
     def send(self, data: Any) -> None:
         if self._held is not None and isinstance(data, bytes):

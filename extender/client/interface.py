@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from enum import Enum
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -302,6 +303,10 @@ class API(Protocol):
 
     def version(self) -> tuple[int, int]:
         """Of the API server: major and minor, such as (1, 36)."""
+        ...
+
+    def server_time(self) -> datetime | None:
+        """What the API server's clock shows, in whole seconds, by the `Date` of an answer; None where that has none."""
         ...
 
     def close(self) -> None:

@@ -117,7 +117,20 @@ class Transport:
         content_type: str = "application/json",
         pool: Pool = Pool.CALLS,
     ) -> bytes:
-        """The answer's body, within the caller's time limit. A 401 is tried once more with the token read anew.
+        """The body of the answer. Raises as `answer`."""
+        return self.answer(method, path, query=query, body=body, content_type=content_type, pool=pool).data
+
+    def answer(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, str] | None = None,
+        body: Body | None = None,
+        content_type: str = "application/json",
+        pool: Pool = Pool.CALLS,
+    ) -> Answered:
+        """Within the caller's time limit. A 401 is tried once more with the token read anew.
 
         Raises ConnectionFailedError, or the error of client/errors that the server's refusal is.
         """
@@ -131,7 +144,7 @@ class Transport:
             answered = self._exchange(credentials, pool, method, _with_query(path, query or {}), encoded, content_type)
         if answered.status >= 300:
             raise error_of(answered.status, answered.data, answered.retry_after)
-        return answered.data
+        return answered
 
     def stream(self, path: str, query: Mapping[str, str], read_seconds: float) -> urllib3.BaseHTTPResponse:
         """A GET whose answer has no end; nothing for `read_seconds` is an error for the reader. Raises as `call`."""

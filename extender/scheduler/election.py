@@ -23,14 +23,11 @@ from extender.client.interface import API, LEASES
 from extender.client.time_limit import within
 from extender.config.types import NamespacedName
 from extender.crash import guarded
-from extender.scheduler.leadership import DEFAULT_LEASE_SECONDS
+from extender.scheduler.leadership import DEFAULT_LEASE_SECONDS, RENEW_DEADLINE
 
 log = logging.getLogger(__name__)
 
-# Shares of the Lease's duration, as client-go's defaults have them for 15 s.
-RENEW_DEADLINE = (
-    10 / 15
-)  # a renewal counts for us so long: by then nothing that began under it goes on when another takes the Lease
+# A share of the Lease's duration, as client-go's default is for 15 s.
 RETRY_PERIOD = 2 / 15
 JITTER = 0.2
 

@@ -51,12 +51,12 @@ from extender.scheduler.background import Background
 from extender.scheduler.bind_verb import BindVerb
 from extender.scheduler.debugging import Debugger
 from extender.scheduler.early_end import EarlyEnd
-from extender.scheduler.election import RENEW_DEADLINE, Elector, Fitness
+from extender.scheduler.election import Elector, Fitness
 from extender.scheduler.event_handlers import NodeHandlers, ObjectHandlers, PodHandlers
 from extender.scheduler.filter_health import UNFIT_SECONDS, FilterHealth
 from extender.scheduler.health import CACHE_NOT_SYNCED
 from extender.scheduler.in_flight import InFlight
-from extender.scheduler.leadership import Leadership, LeaseHandlers
+from extender.scheduler.leadership import RENEW_DEADLINE, Leadership, LeaseHandlers
 from extender.scheduler.live_metrics import (
     LiveMetrics,
     of_cache,

@@ -18,6 +18,9 @@ from extender.api.coordinationv1 import Lease, LeaseSpec
 log = logging.getLogger(__name__)
 
 DEFAULT_LEASE_SECONDS = 15
+# A share of the Lease's duration, as client-go's default is for 15 s. A renewal of ours counts so long: by then nothing that began under it
+# goes on when another takes the Lease.
+RENEW_DEADLINE = 10 / 15
 # How far the clock that wrote renewTime may differ from ours. In a pod it is the same clock; this is for its corrections.
 CLOCK_SKEW_SECONDS = 1.0
 

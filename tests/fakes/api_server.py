@@ -148,8 +148,9 @@ class FakeAPIServer:
             self._stream(handler, answer)
             return
         data = json.dumps(answer.body).encode()
-        handler.send_response(answer.status)
-        for name, value in {"Content-Length": str(len(data)), **answer.headers}.items():
+        handler.send_response_only(answer.status)
+        headers = {"Date": handler.date_time_string(), "Content-Length": str(len(data)), **answer.headers}
+        for name, value in headers.items():
             handler.send_header(name, value)
         handler.end_headers()
         handler.wfile.write(data)

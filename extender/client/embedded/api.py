@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 from extender.api import codec, corev1
@@ -246,6 +247,9 @@ class EmbeddedAPI:
 
     def version(self) -> tuple[int, int]:
         return 1, 36
+
+    def server_time(self) -> datetime | None:
+        return datetime.now(UTC).replace(microsecond=0)
 
     def changes(self, version: int) -> list[Change]:
         """What happened after that resourceVersion, for a reader without a watch. Raises GoneError."""

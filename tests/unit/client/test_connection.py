@@ -6,6 +6,7 @@ import json
 import socket
 import threading
 import time
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -267,3 +268,21 @@ def test_the_bearer_of_a_token_and_what_it_may_is_asked_with_all_that_the_api_se
 def test_a_token_that_no_user_has(server: FakeAPIServer, connection: Connection, status: dict[str, Any]) -> None:
     server.others.append(Answer(201, {"status": status}))
     assert connection.user_of("secret") is None
+
+
+@pytest.mark.parametrize(
+    ("date", "expected"),
+    [
+        pytest.param("Thu, 01 Jan 2026 12:00:07 GMT", datetime(2026, 1, 1, 12, 0, 7, tzinfo=UTC), id="a date"),
+        pytest.param("", None, id="none"),
+        pytest.param("yesterday", None, id="no date"),
+    ],
+)
+@pytest.mark.parametrize(
+    "framed", [pytest.param({}, id="short"), pytest.param({"Content-Encoding": "identity"}, id="by http.client")]
+)
+def test_the_api_servers_clock_is_the_date_of_an_answer(
+    server: FakeAPIServer, connection: Connection, date: str, expected: datetime | None, framed: dict[str, str]
+) -> None:
+    server.others.append(Answer(200, {"major": "1", "minor": "36"}, {"Date": date, **framed}))
+    assert connection.server_time() == expected

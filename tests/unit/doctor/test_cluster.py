@@ -27,7 +27,7 @@ Json = dict[str, Any]
 
 
 class Asked(EmbeddedAPI):
-    """Remembers which rights were asked for. without: those that are missing, as in `patch pods/status`."""
+    """Remembers which rights were asked for. without: those that are missing, as in `patch pods/status`. Its clock stands still."""
 
     def __init__(self, *without: str) -> None:
         super().__init__()
@@ -41,6 +41,9 @@ class Asked(EmbeddedAPI):
         self.users.add(of["user"])
         return f"{verb} {rule}" not in self._without
 
+    def server_time(self) -> datetime | None:
+        return NOW
+
 
 def pod(api: EmbeddedAPI, name: str, group: str, scheduler: str) -> None:
     body: Json = {
@@ -50,10 +53,10 @@ def pod(api: EmbeddedAPI, name: str, group: str, scheduler: str) -> None:
     api.create(PODS, body, "default")
 
 
-def lease(api: EmbeddedAPI, renewed: datetime) -> None:
+def lease(api: EmbeddedAPI, renewed: datetime, *, seconds: int = 15) -> None:
     spec = {
         "holderIdentity": "node-7_1",
-        "leaseDurationSeconds": 15,
+        "leaseDurationSeconds": seconds,
         "renewTime": renewed.isoformat().replace("+00:00", "Z"),
     }
     api.create(LEASES, {"metadata": {"name": "gang-scheduler", "namespace": "kube-system"}, "spec": spec})
@@ -64,7 +67,7 @@ def found(api: EmbeddedAPI, configuration: ExtenderConfiguration = CONFIGURATION
 
 
 def findings(api: EmbeddedAPI, configuration: ExtenderConfiguration = CONFIGURATION) -> list[Finding]:
-    return list(cluster.examine(api, configuration, "kubeconfig", ACCOUNT, NOW))
+    return list(cluster.examine(api, configuration, "kubeconfig", ACCOUNT, lambda: NOW))
 
 
 @pytest.fixture
@@ -155,7 +158,9 @@ def test_what_may_not_be_asked_is_said_and_the_rest_examined(monkeypatch: pytest
     [
         pytest.param(15, [], id="the last moment"),
         pytest.param(40, ["error LeaseExpired leases kube-system/gang-scheduler"], id="no leader"),
-        pytest.param(-5, ["warning ClocksDiffer leases kube-system/gang-scheduler"], id="clocks"),
+        pytest.param(-3, [], id="a holder whose clock may be two seconds ahead"),
+        pytest.param(-5, ["warning ClocksDiffer leases kube-system/gang-scheduler"], id="a clock that is ahead"),
+        pytest.param(-12, ["error ClocksDiffer leases kube-system/gang-scheduler"], id="by more than renewDeadline"),
     ],
 )
 def test_the_lease(seconds_ago: float, expected: list[str]) -> None:

@@ -128,7 +128,9 @@ def test_without_a_configuration_what_needs_none_is_examined_and_the_rest_is_sai
     """A pod with another scheduler's name may be well: which are ours is not known. The Lease is the one that is named."""
     api = Asked("list nodes")
     pod(api, "a-0", "train", "gang-schduler")
-    found = list(cluster.examine(api, None, "kubeconfig", ACCOUNT, NOW, lease=LEASE, why="nothing is installed"))
+    found = list(
+        cluster.examine(api, None, "kubeconfig", ACCOUNT, lambda: NOW, lease=LEASE, why="nothing is installed")
+    )
     assert [f"{each.severity.value} {each.code} {each.field}" for each in found] == [
         "info NotExamined ",
         "error MissingRight nodes",
@@ -136,7 +138,7 @@ def test_without_a_configuration_what_needs_none_is_examined_and_the_rest_is_sai
     ]
     assert "nothing is installed" in found[0].message
     lease(api, NOW)
-    found = list(cluster.examine(api, None, "kubeconfig", ACCOUNT, NOW, lease=LEASE))
+    found = list(cluster.examine(api, None, "kubeconfig", ACCOUNT, lambda: NOW, lease=LEASE))
     assert [each.code for each in found] == ["NotExamined", "MissingRight"]
 
 
@@ -145,5 +147,5 @@ def test_a_lease_that_is_named_is_looked_at_in_place_of_the_file_s() -> None:
     lease(api, NOW)
     other = NamespacedName("gangs", "gang-scheduler")
     ours = load_extender_configuration(SHIPPED / "extender.yaml")
-    found = list(cluster.examine(api, ours, "kubeconfig", ACCOUNT, NOW, lease=other))
+    found = list(cluster.examine(api, ours, "kubeconfig", ACCOUNT, lambda: NOW, lease=other))
     assert [f"{each.code} {each.field}" for each in found] == ["NoLease leases gangs/gang-scheduler"]

@@ -168,7 +168,7 @@ def test_a_mistake_in_the_cluster(
     api.create(POD_GROUPS, {"metadata": {"name": "train"}, "spec": {"minMember": 2}}, "default")
     mistake(api)
     ours = load_extender_configuration(PROJECT / "manifests/sidecar" / OURS)
-    found = cluster.examine(api, ours, "kubeconfig", ACCOUNT, NOW)
+    found = cluster.examine(api, ours, "kubeconfig", ACCOUNT, lambda: NOW)
     assert [f"{each.code} {each.field}" for each in found] == expected
 
 
