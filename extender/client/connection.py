@@ -224,6 +224,13 @@ class Connection:
         answer: _Version = self._decode(self._transport.call("GET", "/version"), _Version)
         return version_of(answer.major, answer.minor)
 
+    def served_versions(self, group: str) -> tuple[str, ...]:
+        try:
+            answer: _APIGroup = self._decode(self._transport.call("GET", f"/apis/{group}"), _APIGroup)
+        except NotFoundError:
+            return ()
+        return tuple(each.version for each in answer.versions)
+
     def server_time(self) -> datetime | None:
         date = self._transport.answer("GET", "/version").date
         try:
@@ -286,6 +293,16 @@ class _TokenReview(Object, frozen=True):
     """authentication.k8s.io/v1 TokenReview."""
 
     status: _TokenStatus = _TokenStatus()
+
+
+class _GroupVersion(Object, frozen=True, gc=False):
+    version: str = ""
+
+
+class _APIGroup(Object, frozen=True, gc=False):
+    """What discovery says of a group of the API."""
+
+    versions: tuple[_GroupVersion, ...] = ()
 
 
 class _Version(Object, frozen=True, gc=False):

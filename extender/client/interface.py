@@ -305,6 +305,10 @@ class API(Protocol):
         """Of the API server: major and minor, such as (1, 36)."""
         ...
 
+    def served_versions(self, group: str) -> tuple[str, ...]:
+        """Of an API group, as in `("v1", "v1alpha2")`; none where the group is not served."""
+        ...
+
     def server_time(self) -> datetime | None:
         """What the API server's clock shows, in whole seconds, by the `Date` of an answer; None where that has none."""
         ...

@@ -13,7 +13,7 @@ from extender.client.errors import ApiError, NotFoundError
 from extender.client.interface import API
 from extender.config.findings import Finding, Severity
 from extender.config.types import ExtenderConfiguration, NamespacedName
-from extender.doctor import admission, clocks, definitions, pods
+from extender.doctor import admission, clocks, definitions, group_kinds, pods
 from extender.doctor.questions import Questions
 from extender.scheduler.rights import Right, rights
 
@@ -39,6 +39,7 @@ def examine(
         yield _not_known(ask)
     yield from _served(ask)
     yield from definitions.examine(ask)
+    yield from group_kinds.examine(ask)
     for right in rights(known):
         yield from _right(ask, right)
     yield from clocks.examine(ask, lease or known.leader_lease, clock)

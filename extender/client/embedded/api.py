@@ -29,6 +29,7 @@ from extender.client.interface import (
     POD_GROUPS,
     PODS,
     PRIORITY_CLASSES,
+    RESOURCE_TYPES,
     EventType,
     Page,
     PatchType,
@@ -247,6 +248,10 @@ class EmbeddedAPI:
 
     def version(self) -> tuple[int, int]:
         return 1, 36
+
+    def served_versions(self, group: str) -> tuple[str, ...]:
+        served = (each for each in RESOURCE_TYPES if each.group == group and str(each) not in self._absent)
+        return tuple(dict.fromkeys(each.api_version.rpartition("/")[2] for each in served))
 
     def server_time(self) -> datetime | None:
         return datetime.now(UTC).replace(microsecond=0)

@@ -286,3 +286,11 @@ def test_the_api_servers_clock_is_the_date_of_an_answer(
 ) -> None:
     server.others.append(Answer(200, {"major": "1", "minor": "36"}, {"Date": date, **framed}))
     assert connection.server_time() == expected
+
+
+def test_the_versions_of_an_api_group_are_those_of_discovery(server: FakeAPIServer, connection: Connection) -> None:
+    found = {"versions": [{"version": "v1"}, {"version": "v1beta1"}], "preferredVersion": {"version": "v1"}}
+    server.others += [Answer(200, found), status_of(404, "NotFound")]
+    assert connection.served_versions("scheduling.k8s.io") == ("v1", "v1beta1")
+    assert connection.served_versions("scheduling.volcano.sh") == ()
+    assert [path for _, path, _, _ in server.seen] == ["/apis/scheduling.k8s.io", "/apis/scheduling.volcano.sh"]
