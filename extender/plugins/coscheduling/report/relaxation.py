@@ -184,9 +184,9 @@ class _Relaxing:
 
     def _in_best_domain(self) -> Sequence[NodeInfo]:
         level, domains = self.verdict.level, self.verdict.domains
-        if not level or not domains:
-            return self._nodes
         levels = self._request.topology.levels
+        if not domains or not any(level in (each.name, each.key) for each in levels):
+            return self._nodes  # a tree of groups may fail at a level that only the tree asks for
         of, at_level = Domains(self._cluster, levels), level_of(self._request.topology, level)
         best = of.nodes_of(at_level, of.names[at_level].index(domains[0].name)) if at_level is not None else ()
         return [self._nodes[at] for at in best]
