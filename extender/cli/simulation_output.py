@@ -75,4 +75,5 @@ def _gang(gang: GangReport) -> Sequence[str]:
     members = f"{gang.assigned}/{gang.members}"
     if gang.min_member is not None:
         members += f" (min {gang.min_member})"
-    return gang.namespace, gang.group, gang.state, members, gang.message
+    message = "; ".join(filter(None, (gang.message, f"would fit: {gang.would_fit}" if gang.would_fit else "")))
+    return gang.namespace, gang.group, gang.state, members, message

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from extender.api import corev1
 from extender.plugins.coscheduling import messages
@@ -19,9 +19,11 @@ from extender.plugins.coscheduling.spec.pod_group import GroupSpec
 from extender.plugins.coscheduling.state.group import Group
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
 from extender.plugins.coscheduling.state.quorum import is_running
+from extender.scheduler.pod_groups.line import would_fit
 from extender.simulation.driver import Driver
 from extender.simulation.journal import Journal
 
+MOST_ASKED = 20  # gangs, of those that wait the first in line; an answer may take seconds in a large cluster
 GATED = "Scheduling is blocked due to non-empty scheduling gates"  # as the API server writes it when the pod is made
 
 SCHEDULED, PLACED, PENDING, WAITING, PREEMPTED, DELETED, LEFT = (
@@ -55,7 +57,7 @@ class PodReport(Described, frozen=True, gc=False):
 
 
 class GangReport(Described, frozen=True, gc=False):
-    """min_member: None where there is no PodGroup, or an invalid one."""
+    """min_member: None where there is no PodGroup, or an invalid one. would_fit: as PodGroup.status.wouldFit."""
 
     namespace: str
     group: str
@@ -64,6 +66,7 @@ class GangReport(Described, frozen=True, gc=False):
     assigned: int
     min_member: int | None = None
     message: str = ""
+    would_fit: str = ""
 
 
 class Report(Struct, frozen=True, rename="camel", gc=False, kw_only=True):
@@ -130,11 +133,17 @@ def _state(
 
 
 def gang_reports(coscheduling: Coscheduling | None, journal: Journal) -> list[GangReport]:
+    """Before the frameworks are closed: of gangs that wait the planner is asked what would make them fit."""
     if coscheduling is None:
         return []
     manager = coscheduling.manager
     with manager.lock:
-        return [_gang(manager, manager.groups[key], journal) for key in sorted(manager.groups)]
+        found = {key: _gang(manager, manager.groups[key], journal) for key in sorted(manager.groups)}
+    waiting = sorted((gang.place, gang.key) for gang in coscheduling.report.summaries() if gang.place)
+    for _, key in waiting[:MOST_ASKED]:
+        if key in found:
+            found[key] = structs.replace(found[key], would_fit=would_fit(coscheduling.report, key))
+    return list(found.values())
 
 
 GATHERING, INVALID, QUARANTINED = "Gathering", "Invalid", "Quarantined"

@@ -74,6 +74,7 @@ class Simulation:
     def run(self, until: float = DAY) -> Report:
         try:
             quiet = self.driver.run(until)
+            gangs = gang_reports(self._parts.coscheduling, self._journal)
         finally:
             self.close()
         after = {pod.uid: pod for pod in self._cluster.api.list_page(PODS, limit=_EVERYTHING).items}
@@ -86,7 +87,7 @@ class Simulation:
             quiet=quiet,
             summary=dict(sorted(Counter(pod.state for pod in pods).items())),
             pods=pods,
-            gangs=gang_reports(self._parts.coscheduling, self._journal),
+            gangs=gangs,
             warnings=(*self._warnings, *_never_made(self._workloads)),
         )
 

@@ -26,6 +26,12 @@ class Report(Protocol):
     def status(self, key: str) -> GangStatus | None: ...
 
 
+def would_fit(report: Report, key: str) -> str:
+    """The least relaxation with which the gang would fit, in words; empty where there is none."""
+    status = report.status(key)
+    return status.relaxations[0].text[:MOST_SAID] if status is not None and status.relaxations else ""
+
+
 class LineReader:
     """What was found of a gang in its turn stands until its next one. One caller at a time. report: there by the
     first read. clock: in seconds."""
@@ -55,8 +61,5 @@ class LineReader:
             self._ask(key)
 
     def _ask(self, key: str) -> None:
-        """The least relaxation, in words; empty where there is none."""
-        status = self._report().status(key)
-        text = status.relaxations[0].text[:MOST_SAID] if status is not None and status.relaxations else ""
         self._would_fit.pop(key, None)
-        self._would_fit[key] = text
+        self._would_fit[key] = would_fit(self._report(), key)

@@ -7,11 +7,14 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 import yaml
 
 from extender.cli import simulate, simulation_output
 from extender.cli.main import main
+from extender.cli.schema import schema
+from extender.scheduler.pod_groups import line
 from extender.simulation.report import PodReport
 
 CLUSTER = """\
@@ -277,3 +280,52 @@ def test_many_misspelt_fields_are_counted(cluster: str, capsys: pytest.CaptureFi
     warnings = capsys.readouterr().err.splitlines()
     assert sum("$.spec.contaners" in line for line in warnings) == 10
     assert "warning: 3 more unknown fields" in warnings
+
+
+TOO_MANY = """\
+apiVersion: v1
+kind: Node
+metadata: {name: n1}
+status: {allocatable: {cpu: "4", memory: 8Gi, pods: "10"}}
+---
+apiVersion: scheduling.x-k8s.io/v1alpha1
+kind: PodGroup
+metadata: {name: train}
+spec: {minMember: 3}
+---
+apiVersion: batch/v1
+kind: Job
+metadata: {name: train}
+spec:
+  parallelism: 3
+  completions: 3
+  template:
+    metadata: {labels: {scheduling.x-k8s.io/pod-group: train}}
+    spec: {containers: [{name: c, resources: {requests: {cpu: "2"}}}]}
+"""
+
+
+def test_of_a_gang_that_does_not_fit_it_is_said_what_would(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In the words of PodGroup.status.wouldFit, by what makes these; of a gang that fits nothing is said."""
+    file = tmp_path / "cluster.yaml"
+    file.write_text(TOO_MANY)
+    assert simulated(file, capsys)["wouldFit"] == "minMember 2 instead of 3"
+    assert main(["simulate", str(file)]) == 0
+    assert "Insufficient cpu; would fit: minMember 2 instead of 3\n" in capsys.readouterr().out
+    file.write_text(TOO_MANY.replace('cpu: "2"', 'cpu: "1"'))
+    assert "wouldFit" not in simulated(file, capsys)
+    file.write_text(TOO_MANY)
+    monkeypatch.setattr(line, "MOST_SAID", 11)
+    assert simulated(file, capsys)["wouldFit"] == "minMember 2"
+
+
+def simulated(file: Path, capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
+    """The only gang of the report, which the schema holds."""
+    assert main(["simulate", str(file), "-o", "json"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    jsonschema.validate(report, schema("simulate"))
+    assert "wouldFit" in schema("simulate")["$defs"]["GangReport"]["properties"]
+    (gang,) = report["gangs"]
+    return dict(gang)
