@@ -5,7 +5,9 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from extender.api import codec, corev1
+from extender.api.schedulingv1alpha1 import PodGroup
 from extender.scheduler.pod_groups.records import ELSEWHERE, Ended, Records
+from extender.scheduler.pod_groups.status import foreign_said
 
 LABEL = "scheduling.x-k8s.io/pod-group"
 OURS = "default-scheduler"
@@ -149,3 +151,24 @@ def test_a_group_that_is_gone_leaves_its_pods() -> None:
     kept.have_ended("default/g", Ended(succeeded=1), 0)
     kept.forget("default/g")
     assert (kept.counts("default/g").alive, kept.counts("default/g").ended) == (1, Ended())
+
+
+def test_a_fraction_that_was_bound_as_the_leaders_changed_is_told_by_the_records_of_starts() -> None:
+    """For the first seconds of a leader each binding may be its predecessor's; with one record of a start it may be, later too."""
+    for started, told in (((), True), (("a",), False)):
+        kept = records_of_a_new_leader(*started)
+        for name in ("a", "b"):
+            kept.on_pod(None, pod(name))
+            kept.on_pod(pod(name), pod(name, "n1"))
+        counts = kept.counts("default/g")
+        assert dict(counts.strangers) == {}
+        assert bool(foreign_said(GROUP, counts)) is told
+
+
+GROUP = codec.convert({"metadata": {"name": "g", "namespace": "default"}, "spec": {"minMember": 3}}, PodGroup)
+
+
+def records_of_a_new_leader(*started: str) -> Records:
+    return Records(
+        lambda each: "default/g", lambda name: name == OURS, lambda each: True, lambda each: each.name in started
+    )
