@@ -207,6 +207,15 @@ def test_a_kubeconfig_that_cannot_be_read(
     assert (only["code"], said.format(file=file) in only["message"]) == ("Unreachable", True)
 
 
+def test_a_kubeconfig_that_is_absent(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "gone.yaml"
+    assert main(["doctor", "--kubeconfig", str(file)]) == 2
+    assert f"{file}" in capsys.readouterr().err
+    assert main(["doctor", "--kubeconfig", str(file), "-o", "json"]) == 1
+    (only,) = json.loads(capsys.readouterr().out)
+    assert (only["code"], str(file) in only["message"]) == ("Unreachable", True)
+
+
 @pytest.mark.parametrize(
     ("answer", "said"),
     [
