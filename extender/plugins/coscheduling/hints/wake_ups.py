@@ -37,12 +37,13 @@ class WakeUps:
         self._hints = GangHints(rows)
         self._noted: deque[Happened] = deque()
         self._too_many = False
+        self._asked = False  # to have what is noted judged, which has not begun
         self._anti_affinity_keys: set[str] = set()  # topology keys of the anti-affinity of all pods that came to nodes
         self.planning = False  # a gang is being planned: what happens meanwhile is judged afterwards
 
     def note(self, happened: Happened) -> bool:
-        """Returns whether a gang waits, or may have to, that it could help. What gives no node more room is not kept while no gang
-        looks beyond its nodes."""
+        """Returns whether what is noted has to be judged now, which nothing noted before has asked for: a gang waits, or may have to,
+        that it could help. What gives no node more room is not kept while no gang looks beyond its nodes."""
         manager = self._manager
         with manager.lock:
             self._follow_keys(happened.new)
@@ -57,7 +58,15 @@ class WakeUps:
                 self._too_many = True
             elif not self._too_many:
                 self._noted.append(happened)
-            return self.planning or bool(manager.queue.waiting)
+            if self._asked or not (self.planning or manager.queue.waiting):
+                return False
+            self._asked = True
+            return True
+
+    def ask_again(self) -> None:
+        """What is noted was not judged, since no gang may be planned now: the next event asks for it anew."""
+        with self._manager.lock:
+            self._asked = False
 
     def _follow_keys(self, new: object) -> None:
         if isinstance(new, corev1.Pod) and new.spec.affinity is not None and len(self._anti_affinity_keys) < MOST_KEYS:
@@ -72,6 +81,7 @@ class WakeUps:
         with manager.lock:
             if self.planning and not while_planning:
                 return True
+            self._asked = False
             noted, too_many = list(self._noted), self._too_many
             if not (noted or too_many):
                 return False

@@ -128,10 +128,10 @@ class PlanningRounds:
     def _plan_until(self, at: float, done: Callable[[], bool]) -> bool:
         """Only gangs that something has happened to: the others were refused on no worse a cluster.
 
-
         at: seconds of the clock, after which no further plan is begun but the first. False if gangs may be left.
         """
         if not self._with.may_plan():
+            self._wake_ups.ask_again()
             return True
         self._wake_ups.judge()
         with self._manager.lock:

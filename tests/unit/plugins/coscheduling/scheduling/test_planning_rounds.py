@@ -9,7 +9,7 @@ import pytest
 
 from extender.plugins.coscheduling import messages
 from extender.plugins.coscheduling.state.group import Group
-from tests.unit.plugins.coscheduling.conftest import World, node
+from tests.unit.plugins.coscheduling.conftest import World, node, pod_group
 from tests.unit.plugins.coscheduling.failing_plans import Faulty, passes
 from tests.unit.plugins.coscheduling.kube_scheduler import KubeScheduler, group, member, members
 
@@ -132,3 +132,32 @@ def test_many_plans_are_made_in_turns(world: Make) -> None:
         kube.world.run_tasks()
         planned.append(len(kube.plugin.manager.slots))
     assert planned == [1, 2, 3, 4, 5, 5]
+
+
+def test_many_events_ask_for_one_turn_and_where_none_may_be_planned_the_next_event_asks_again(world: Make) -> None:
+    w = world([])
+    turns: list[Callable[[], None]] = []
+    w.connect(plan_beside=turns.append, may_plan=lambda: w.leading)
+
+    def comes(*names: str) -> int:
+        for name in names:
+            w.nodes[name] = node(name, "1")
+            w.plugin.on_node(None, w.nodes[name])
+        return len(turns)
+
+    def run() -> None:
+        while turns:
+            turns.pop(0)()
+
+    w.plugin.on_pod_group(None, pod_group("g", 8))
+    w.create(*members(8, "g", gated=True))
+    run()
+    assert comes("n1", "n2", "n3") == 1
+    run()
+    assert comes("n4", "n5") == 1
+    w.leading = False
+    run()
+    w.leading = True
+    assert comes("n6", "n7", "n8") == 1
+    run()
+    assert len(list(w.plugin.manager.slots)) == 8
