@@ -7,9 +7,9 @@ Kubernetes: k8s.io/apimachinery/pkg/apis/meta/v1 (ObjectMeta)
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from enum import StrEnum
-from typing import Generic, Self, TypeVar
+from typing import Any, Generic, Self, TypeVar
 
 from extender.api.metav1 import ObjectMeta
 
@@ -64,6 +64,20 @@ class Key(str, Generic[T]):
 
     def _values(self, metadata: ObjectMeta) -> Mapping[str, str]:
         return metadata.labels if self.source is Source.LABEL else metadata.annotations
+
+
+class AnyOf:
+    """Whether an object has one of these labels and annotations, in two look-ups whatever their number: most objects have none."""
+
+    __slots__ = ("_annotations", "_labels")
+
+    def __init__(self, keys: Iterable[Key[Any]]) -> None:
+        known = list(keys)
+        self._labels = frozenset(key for key in known if key.source is Source.LABEL)
+        self._annotations = frozenset(key for key in known if key.source is Source.ANNOTATION)
+
+    def on(self, metadata: ObjectMeta) -> bool:
+        return not (self._labels.isdisjoint(metadata.labels) and self._annotations.isdisjoint(metadata.annotations))
 
 
 class Record(Key[T]):

@@ -47,6 +47,7 @@ WHOLE: dict[str, str] = {
     "hints.py SpreadHints.after_pod_change": "matched with selectors",
     "hints.py SpreadHints.after_node_change": "two versions of a node are compared",
     "pods.py _keys_of_groups": "values no longer than a name are compared with names",
+    "metadata_keys.py AnyOf.on": "asked for declared keys, and for none of its values",
     "volume_controller.py _Pass._make_claims": "plays the controller: a template's go to its claim",
 }
 

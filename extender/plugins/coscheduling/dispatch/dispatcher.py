@@ -86,12 +86,8 @@ class Dispatcher:
         self.steering.carry_out()
 
     def _needs_no_nomination(self, group: Group, uid: str, *, offers_all: bool, offers_few: bool) -> bool:
-        """Whether the member finds its slot without a nomination: our filter answers with the slot's node, or moves the slot to a
-        node that is offered. Lock held.
-
-        Removing the gate moves a pod to kube-scheduler's active queue once. A member that was refused since then needs the nomination
-        to be retried.
-        """
+        """Whether the member finds its slot without a nomination: our filter answers with the slot's node, or moves the slot to one that is
+        offered. Removing the gate moves a pod to the active queue once: one that was refused since needs the nomination. Lock held."""
         if uid in group.refused:
             return False
         member = group.members[uid]
@@ -145,9 +141,7 @@ class Dispatcher:
     def _due(
         self, group: Group, answered: Collection[str], only: str | None
     ) -> tuple[list[tuple[corev1.Pod, str]], list[corev1.Pod]]:
-        """(Members to dispatch now, each with the node of its slot; members of later waves whose nominations are to be cleared.)
-        Lock held.
-        """
+        """(Members to dispatch now, each with the node of its slot; those of later waves with a nomination to clear). Lock held."""
         turn = self._turn(group)
         due: list[tuple[corev1.Pod, str]] = []
         early: list[corev1.Pod] = []
@@ -217,10 +211,8 @@ class Dispatcher:
         return min(waves, default=None)
 
     def too_early(self, group: Group, uid: str) -> bool:
-        """Whether the member has a slot, and members of an earlier wave are not in place yet. Lock held.
-
-        kube-scheduler might accept this member now, and would then refuse one of those.
-        """
+        """Whether the member has a slot, and members of an earlier wave are not in place yet: kube-scheduler might accept it now, and
+        would then refuse one of those. Lock held."""
         slot = self._manager.slots.get(uid)
         turn = self._turn(group, asked=True) if slot is not None else None
         return slot is not None and turn is not None and slot.wave > turn
@@ -272,9 +264,7 @@ class Dispatcher:
         return slot.node_name
 
     def _free_slot(self, group: Group, uid: str, offered: frozenset[str], turn: int | None) -> Slot | None:
-        """A slot that the member may take: one kept for a member to come, else a sibling's that is not nominated there, else any
-        sibling's. Lock held.
-        """
+        """One kept for a member to come, else a sibling's that is not nominated there, else any sibling's. Lock held."""
         manager, info = self._manager, group.members[uid].info
         own = manager.slots.get(uid)
         fits = is_for_shape_of if own is not None else partial(manager.places.may_take, group)

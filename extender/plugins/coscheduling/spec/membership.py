@@ -13,8 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Self
 
 from extender.api import corev1
-from extender.api.metadata_keys import NAME, Key
-from extender.api.metadata_keys import Source as KeySource
+from extender.api.metadata_keys import NAME, AnyOf, Key
 from extender.api.schedulingv1alpha1 import POD_GROUP_LABEL
 from extender.config.plugin_args import CoschedulingArgs
 from extender.plugins.coscheduling.spec.field_errors import invalid
@@ -59,10 +58,7 @@ class GroupLabels:
     ours: Callable[[corev1.Pod], bool] = field(default=_every_pod, repr=False, compare=False)
     keys: tuple[Key[str], ...] = field(init=False, repr=False, compare=False)
     _in_order: tuple[Source, ...] = field(init=False, repr=False, compare=False)
-    _labels: frozenset[str] = field(
-        init=False, repr=False, compare=False
-    )  # of group_keys; most pods of a cluster have none of them
-    _annotations: frozenset[str] = field(init=False, repr=False, compare=False)
+    _names_any: AnyOf = field(init=False, repr=False, compare=False)
     _read: dict[int, tuple[corev1.Pod, GroupRef | None]] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
@@ -72,8 +68,7 @@ class GroupLabels:
         objects = (source for source in OBJECTS if source.kind not in by_pods)
         object.__setattr__(self, "_in_order", (*objects, *self.sources, KOORDINATOR))
         object.__setattr__(self, "keys", tuple(group_label(name) for name in self.names))
-        for field_name, source in (("_labels", KeySource.LABEL), ("_annotations", KeySource.ANNOTATION)):
-            object.__setattr__(self, field_name, frozenset(key for key in self.group_keys if key.source is source))
+        object.__setattr__(self, "_names_any", AnyOf(self.group_keys))
 
     @classmethod
     def of(cls, args: CoschedulingArgs) -> Self:
@@ -101,11 +96,7 @@ class GroupLabels:
 
     def _group_of(self, pod: corev1.Pod) -> GroupRef | None:
         metadata, in_tree = pod.metadata, self.in_tree and pod.spec.scheduling_group
-        if (
-            not in_tree
-            and self._labels.isdisjoint(metadata.labels)
-            and self._annotations.isdisjoint(metadata.annotations)
-        ):
+        if not in_tree and not self._names_any.on(metadata):
             return None
         if metadata.labels:
             for key in self.keys:

@@ -254,6 +254,6 @@ def test_events_that_are_too_many_to_keep_wake_every_gang(world: Make) -> None:
         happens(w, FULL, OTHER_LABEL)
     w.plugin.rounds._wake_ups.planning = False
     assert "default/g" in w.plugin.manager.denied
-    happens(w, FULL, OTHER_LABEL)
+    assert w.plugin.rounds._wake_ups.judge()
     assert "default/g" not in w.plugin.manager.denied
     assert not w.plugin.rounds._wake_ups._noted
