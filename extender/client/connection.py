@@ -232,9 +232,8 @@ class Connection:
         return tuple(each.version for each in answer.versions)
 
     def server_time(self) -> datetime | None:
-        date = self._transport.answer("GET", "/version").date
         try:
-            return parsedate_to_datetime(date).astimezone(UTC)
+            return parsedate_to_datetime(self._transport.date("/version")).astimezone(UTC)
         except ValueError:
             return None
 

@@ -18,7 +18,7 @@ import time
 from collections.abc import Mapping
 from contextlib import closing, suppress
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, Self, cast
 from urllib.parse import quote, unquote
 
 import urllib3
@@ -79,6 +79,11 @@ def _headers(lines: Any) -> http.client.HTTPMessage:
     raise http.client.HTTPException(f"got more than {MAX_HEADERS} headers")
 
 
+Headers = (
+    dict[str, str] | http.client.HTTPMessage | urllib3.HTTPHeaderDict
+)  # names in small letters, or looked up in any case
+
+
 @dataclass(frozen=True, slots=True)
 class Answered:
     """A whole answer. retry_after, date: as the server says them; empty where it does not."""
@@ -87,6 +92,10 @@ class Answered:
     data: bytes
     retry_after: str = ""
     date: str = ""
+
+    @classmethod
+    def of(cls, status: int, data: bytes, headers: Headers) -> Self:
+        return cls(status, data, headers.get("retry-after", ""), headers.get("date", ""))
 
 
 class _InOnePiece(HTTPConnection):
@@ -123,7 +132,7 @@ class _InOnePiece(HTTPConnection):
         status, headers, length, body = found
         body = rest_of(self.sock, body, length)
         again = len(body) == length and "close" not in headers.get("connection", "").lower()
-        return Answered(status, body[:length], headers.get("retry-after", ""), headers.get("date", "")), again
+        return Answered.of(status, body[:length], headers), again
 
     def _by_http_client(self, method: str, received: bytes) -> tuple[Answered, bool]:
         with closing(_Answer(cast(socket.socket, Replayed(self.sock, received)), method=method)) as answer:
@@ -131,9 +140,7 @@ class _InOnePiece(HTTPConnection):
             data = answer.read()
             if answer.headers.get("content-encoding"):  # though we ask for none
                 data = urllib3.HTTPResponse(io.BytesIO(data), answer.headers.items(), answer.status).data  # type: ignore[arg-type]
-            headers = answer.headers
-            answered = Answered(answer.status, data, headers.get("retry-after", ""), headers.get("date", ""))
-            return answered, not answer.will_close
+            return Answered.of(answer.status, data, answer.headers), not answer.will_close
 
     def send(self, data: Any) -> None:
         if self._held is not None and isinstance(data, bytes):
@@ -236,7 +243,7 @@ class ConnectionPool(urllib3.HTTPConnectionPool):
             timeout=timeout,
             pool_timeout=pool_seconds,  # type: ignore[arg-type] # parts of seconds
         )
-        return Answered(response.status, response.data, response.headers.get("Retry-After", ""))
+        return Answered.of(response.status, response.data, response.headers)
 
     def _request(self, method: str, target: str, headers: Mapping[str, str], body: bytes | None) -> bytes:
         host = f"[{self.host}]" if ":" in self.host else self.host

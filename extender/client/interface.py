@@ -49,10 +49,14 @@ class ResourceType(Generic[T]):
     def group(self) -> str:
         return self.api_version.rpartition("/")[0]
 
+    @property
+    def version(self) -> str:
+        return self.api_version.rpartition("/")[2]
+
     def __str__(self) -> str:
         if not self.group:
             return self.plural
-        version = f".{self.api_version.rpartition('/')[2]}" if self.replaced else ""
+        version = f".{self.version}" if self.replaced else ""
         return f"{self.plural}{version}.{self.group}"
 
 

@@ -117,31 +117,25 @@ class Transport:
         content_type: str = "application/json",
         pool: Pool = Pool.CALLS,
     ) -> bytes:
-        """The body of the answer. Raises as `answer`."""
-        return self.answer(method, path, query=query, body=body, content_type=content_type, pool=pool).data
-
-    def answer(
-        self,
-        method: str,
-        path: str,
-        *,
-        query: Mapping[str, str] | None = None,
-        body: Body | None = None,
-        content_type: str = "application/json",
-        pool: Pool = Pool.CALLS,
-    ) -> Answered:
-        """Within the caller's time limit. A 401 is tried once more with the token read anew.
+        """The answer's body, within the caller's time limit. A 401 is tried once more with the token read anew.
 
         Raises ConnectionFailedError, or the error of client/errors that the server's refusal is.
         """
         encoded = None if body is None else codec.encode(body)
         content_type = content_type if encoded is not None else ""
+        return self._answer(pool, method, _with_query(path, query or {}), encoded, content_type).data
+
+    def date(self, path: str) -> str:
+        """What a GET is answered as `Date`; empty where it has none. Raises as `call`."""
+        return self._answer(Pool.CALLS, "GET", path, None, "").date
+
+    def _answer(self, pool: Pool, method: str, path: str, body: bytes | None, content_type: str) -> Answered:
+        """path: with its query."""
         credentials = self._identity.current()
-        answered = self._exchange(credentials, pool, method, _with_query(path, query or {}), encoded, content_type)
+        answered = self._exchange(credentials, pool, method, path, body, content_type)
         if answered.status == 401:
             self._identity.renew(credentials)
-            credentials = self._identity.current()
-            answered = self._exchange(credentials, pool, method, _with_query(path, query or {}), encoded, content_type)
+            answered = self._exchange(self._identity.current(), pool, method, path, body, content_type)
         if answered.status >= 300:
             raise error_of(answered.status, answered.data, answered.retry_after)
         return answered

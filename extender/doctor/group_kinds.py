@@ -70,7 +70,7 @@ def _not_served(
 ) -> Finding:
     group, plural = wanted[0].group, wanted[0].plural
     versions = ", ".join(ask.api.served_versions(group)) or "none"
-    read = " or ".join(each.api_version.rpartition("/")[2] for each in wanted)
+    read = " or ".join(each.version for each in wanted)
     message = (
         f"{plural} of {group} are not served in {read}; versions of that group that are served: {versions}: {lost}"
     )

@@ -251,7 +251,7 @@ class EmbeddedAPI:
 
     def served_versions(self, group: str) -> tuple[str, ...]:
         served = (each for each in RESOURCE_TYPES if each.group == group and str(each) not in self._absent)
-        return tuple(dict.fromkeys(each.api_version.rpartition("/")[2] for each in served))
+        return tuple(dict.fromkeys(each.version for each in served))
 
     def server_time(self) -> datetime | None:
         return datetime.now(UTC).replace(microsecond=0)
