@@ -53,9 +53,9 @@ docs: install
 links: docs
 	$(SPHINX) -b linkcheck docs docs/_build/links
 
-# EARLY_START=false: all stories without early start, but those that are about it.
+# EARLY_START=false: all stories without early start, but those that are about it. OVER_TLS=all: more of them over TLS as well.
 e2e: control-plane
-	EARLY_START=$(EARLY_START) $(BIN)/python -m pytest tests/e2e
+	EARLY_START=$(EARLY_START) OVER_TLS=$(OVER_TLS) $(BIN)/python -m pytest tests/e2e
 
 check: install
 	$(BIN)/ruff check .
