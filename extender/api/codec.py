@@ -6,6 +6,7 @@ Everything that comes from outside passes through here once.
 from __future__ import annotations
 
 import json
+import re
 from functools import lru_cache
 from typing import Any, TypeVar
 
@@ -44,8 +45,16 @@ def _decoder(type_: Any) -> msgspec.json.Decoder[Any]:
 _NOT_OF_THE_TYPE = (msgspec.ValidationError, msgspec.DecodeError, UnicodeDecodeError, RecursionError, OverflowError)
 
 
+DEEPEST = 200
+"""Levels of nesting that are read. The API server takes 10,000, and gives them back in `managedFields` and whatever else it does not know;
+what skips them here may go no deeper than Python's own limits, which differ by version."""
+_STRING_OR_BRACKET = re.compile(rb'"(?:[^"\\]++|\\.)*+"|[\[{]|[\]}]', re.DOTALL)
+_OPENING = (b"[", b"{")
+
+
 def decode(data: bytes, type_: type[T], *, nulls: bool = True) -> T:
-    """Parses JSON into `type_`. Raises DecodeError for malformed, truncated, too deeply nested or wrongly typed input.
+    """Parses JSON into `type_`. Raises DecodeError for malformed, truncated or wrongly typed input. No field that is read is DEEPEST levels
+    deep; where the input is deeper than Python goes, what is beyond them counts as null.
 
     A null in a field that may be absent counts as absent: Go writes one for each empty slice, map and time that has no
     `omitempty`. Such input is read a second time, everything else once. Of a key that is there twice the last counts, as a whole;
@@ -53,12 +62,34 @@ def decode(data: bytes, type_: type[T], *, nulls: bool = True) -> T:
     nulls: False where the caller reads the parts of such input one by one.
     """
     try:
-        value: T = _decoder(type_).decode(data)  # type: ignore[arg-type]
+        try:
+            value: T = _decoder(type_).decode(data)  # type: ignore[arg-type]
+        except RecursionError:
+            data = shallow(data)
+            value = _decoder(type_).decode(data)  # type: ignore[arg-type]
     except _NOT_OF_THE_TYPE as error:
         if nulls and isinstance(error, msgspec.ValidationError) and b"null" in data:
             return _decode_with_nulls(data, type_)
         raise DecodeError(str(error) or type(error).__name__) from error
     return value
+
+
+def shallow(data: bytes) -> bytes:
+    """The same JSON with null for each value beyond DEEPEST levels; as it is where brackets are missing."""
+    pieces: list[bytes] = []
+    depth = kept = left_out_from = 0
+    for token in _STRING_OR_BRACKET.finditer(data):
+        text = token[0]
+        if text in _OPENING:
+            depth += 1
+            if depth == DEEPEST + 1:
+                left_out_from = token.start()
+        elif text in (b"]", b"}"):
+            if depth == DEEPEST + 1:
+                pieces += (data[kept:left_out_from], b"null")
+                kept = token.end()
+            depth -= 1
+    return b"".join((*pieces, data[kept:]))
 
 
 def _decode_with_nulls(data: bytes, type_: type[T]) -> T:

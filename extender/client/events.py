@@ -127,8 +127,9 @@ class Recorder:
                 if not self._queue:
                     return
                 event = self._queue.take()
-                self._busy = True
-            guarded("events", partial(self._write_if_possible, event))
+                self._busy, stopping = True, self._stopping
+            if stopping or self._enabled():  # else another leads by now, and writes its own
+                guarded("events", partial(self._write_if_possible, event))
 
     def _write_if_possible(self, event: _Event) -> None:
         try:

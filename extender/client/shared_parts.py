@@ -17,6 +17,8 @@ from extender.api import codec, corev1
 
 MOST_KNOWN = 16_384
 """Different ones of one field, and then it is begun anew: parts that are in no two objects must not pile up."""
+MOST_BYTES = 8 * 1024 * 1024
+"""Of them all, likewise: one pod's annotation may have 256 KiB, and be another one each moment."""
 
 META = ("labels", "annotations", "owner_references", "finalizers")
 POD_SPEC = (
@@ -44,6 +46,7 @@ class SharedParts:
 
     def __init__(self) -> None:
         self._known: defaultdict[str, dict[bytes, Any]] = defaultdict(dict)
+        self._bytes: defaultdict[str, int] = defaultdict(int)  # of the keys of each
 
     def share(self, obj: object) -> None:
         """Puts equal parts in place of the object's own. It must not have been handed out yet; others may have the parts."""
@@ -74,9 +77,11 @@ class SharedParts:
         same = known.get(key)
         if same is not None:
             return same
-        if len(known) >= MOST_KNOWN:
+        if len(known) >= MOST_KNOWN or self._bytes[field] + len(key) > MOST_BYTES:
             known.clear()
+            self._bytes[field] = 0
         known[key] = part
+        self._bytes[field] += len(key)
         return part
 
 

@@ -9,7 +9,6 @@ import contextlib
 import socket
 import threading
 from collections.abc import Callable, Iterator
-from functools import lru_cache
 from typing import Any, Generic, TypeVar
 
 import msgspec
@@ -39,11 +38,6 @@ class _VersionOnly(Struct, frozen=True, rename="camel"):
 
 class _Bookmark(Struct, frozen=True):
     metadata: _VersionOnly = _VersionOnly()
-
-
-@lru_cache(maxsize=1)
-def _lines() -> msgspec.json.Decoder[_Line]:
-    return msgspec.json.Decoder(_Line)
 
 
 class WatchStream(Generic[T]):
@@ -102,7 +96,7 @@ class WatchStream(Generic[T]):
 
     def _event(self, line: bytes) -> WatchEvent[T]:
         try:
-            head = _lines().decode(line)
+            head = codec.decode(line, _Line)
             if head.type == "ERROR":
                 raise error_of_status(codec.decode(bytes(head.object), Status))
             if head.type == "BOOKMARK":
@@ -112,5 +106,5 @@ class WatchStream(Generic[T]):
             if not obj.metadata.name:
                 raise UnreadableError("watch: an event of an object without a name")
             return WatchEvent(EventType(head.type), obj, obj.metadata.resource_version)
-        except (codec.DecodeError, msgspec.DecodeError, ValueError) as error:
+        except ValueError as error:
             raise UnreadableError(f"watch: an event could not be read: {error}") from error

@@ -37,12 +37,14 @@ class Fitness:
     """What the Elector asks about its own replica.
 
     unfit: why it is of no use as a leader; empty where it is. leads: whether it sees that it leads. elected: it has the Lease;
-    called after taking it and after each renewal, and must be quick.
+    called after taking it and after each renewal, and must be quick. gives_up: it is about to have it no more, and another may lead from
+    then on, whatever our own watch shows.
     """
 
     unfit: Callable[[], str]
     leads: Callable[[], bool]
     elected: Callable[[], None]
+    gives_up: Callable[[], None]
 
 
 class Elector:
@@ -196,6 +198,7 @@ class Elector:
         held, self._held = self._held, None
         if held is None:
             return
+        self._fitness.gives_up()
         try:
             with within(self._duration * RETRY_PERIOD):
                 self._write(held, {"holderIdentity": "", "leaseDurationSeconds": 1, "renewTime": _now()})

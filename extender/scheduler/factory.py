@@ -151,7 +151,12 @@ class _Assembly:
         if lease is None or service is None:
             return None
         endpoint = LeaderEndpoint(self._api, service, *address, self._leads, self._clock)
-        fitness = Fitness(self._unfit, self._leads, endpoint.elected)
+
+        def elected() -> None:
+            self._leadership.elected()
+            endpoint.elected()
+
+        fitness = Fitness(self._unfit, self._leads, elected, self._leadership.gives_up)
         return Elector(self._api, lease, configuration.lease_duration_seconds, host_name, fitness, self._clock)
 
     def _unfit(self) -> str:

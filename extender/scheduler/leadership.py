@@ -48,7 +48,7 @@ class Leadership:
         self._clock = clock
         self._wall = wall
         self._watched = watched
-        self._lock = threading.Lock()  # guards the four below
+        self._lock = threading.Lock()  # guards the five below
         self._logging = threading.Lock()  # guards _logged; taken before the other
         self._logged: str | None = None  # the reason that the log has last
         self._seen: LeaseSpec | None = None
@@ -57,6 +57,7 @@ class Leadership:
         self._renewed_until: float | None = (
             None  # by the time of day; None where the Lease does not say when it was renewed
         )
+        self._given_up = False
 
     def on_lease(self, old: Lease | None, new: Lease | None) -> None:
         """The Lease as it was and is; None where there is none. Only a change counts as a renewal, not that it was read again."""
@@ -76,6 +77,17 @@ class Leadership:
             self._read_until = read + seconds if says_when or not first else None
             self._seconds = seconds
             self._renewed_until = renewed + seconds + CLOCK_SKEW_SECONDS if renewed is not None else None
+
+    def elected(self) -> None:
+        """We have written that the Lease is ours."""
+        with self._lock:
+            self._given_up = False
+
+    def gives_up(self) -> None:
+        """We write that it has no holder: from now on another may lead, and what our watch shows is of before."""
+        with self._lock:
+            self._given_up = True
+        self.tick()
 
     def tick(self) -> None:
         """With each reading of the Lease and about once a second, since it also ends by time: the log says what has changed."""
@@ -103,6 +115,8 @@ class Leadership:
         if not self._watched:
             return ""
         with self._lock:
+            if self._given_up:
+                return "we have given the Lease up"
             if self._seen is None or not self._seen.holder_identity:
                 return "the Lease has no holder"
             if not self._seen.holder_identity.startswith(self._prefix):

@@ -70,6 +70,36 @@ def own_plane(plane: ControlPlane, tmp_path: Path) -> Iterator[ControlPlane]:
         made.stop()
 
 
+DEEP = """
+{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "deep", "managedFields": [
+  {"manager": "m", "operation": "Update", "apiVersion": "v1", "fieldsType": "FieldsV1", "fieldsV1": %s}
+]}, "spec": {"containers": [{"name": "main", "image": "registry.k8s.io/pause:3.10"}]}}"""
+
+
+@pytest.mark.timeout(120)
+def test_a_pod_that_is_nested_deeper_than_python_goes_keeps_no_other_from_its_node(
+    own_plane: ControlPlane, tmp_path: Path
+) -> None:
+    """Neither while the extender runs nor at its start. The API server takes it; Python's own JSON, which the stories read by, does not."""
+    cluster = Cluster(own_plane)
+    cluster.node("node-1")
+    deep = DEEP % ('{"f:a":' * 5000 + "{}" + "}" * 5000)
+
+    def single(name: str) -> None:
+        cluster.pod(name)
+        path = f"{paths.PODS.format(namespace='default')}/{name}"
+        eventually(lambda: own_plane.api().get(path)["spec"].get("nodeName"), within=20, what=f"{name} is bound")
+
+    with Pair.of(own_plane, tmp_path / "pair").running() as pair:
+        single("before")
+        assert own_plane.api().send(paths.PODS.format(namespace="default"), deep.encode()) == 201
+        single("beside")
+        pair.extender.kill()
+        pair.extender.start()
+        single("after")
+        assert "cannot be read" not in pair.extender.log()
+
+
 @pytest.mark.timeout(300)
 def test_restarts_during_which_everything_is_forbidden_empty_no_informer(
     own_plane: ControlPlane, tmp_path: Path

@@ -172,8 +172,12 @@ class StatusSteering:
         The API server patches what its watch cache shows. Right behind the nomination that is out of date every few times,
         and all the work is done twice.
         """
+        leading = self._leading()
         with self._lock:
             wish = self._wishes.pop(uid)
+            if not leading:  # it was wished for while we led, and the new leader has wishes of its own
+                self._busy.discard(uid)
+                return
         rest = None
         try:
             rest = self._fulfil(wish)

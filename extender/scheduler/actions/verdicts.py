@@ -175,7 +175,9 @@ class GroupVerdicts:
             self._pool.submit(work, each.pod_group.metadata.namespace)
 
     def _write(self, pod_group: OwnPodGroup, verdict: Verdict, failures: int = 0) -> None:
-        """failures: so far. What was decided before something newer is not written after it."""
+        """failures: so far. What was decided before something newer is not written after it, nor what waited until another leads."""
+        if not self._leading():
+            return
         said = _said(pod_group, verdict)
         with self._lock:
             if self._last.get(said, verdict) != verdict:

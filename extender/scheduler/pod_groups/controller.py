@@ -342,9 +342,11 @@ class PodGroupController:
             self._foreign.pop(key, None)
 
     def _write(self, pod_group: PodGroup, conditions_change: bool) -> None:
-        """On the writer's thread."""
+        """On the writer's thread. What waited until another leads is that one's to write."""
         key = pod_group.key
         try:
+            if not self._leading():
+                return
             known = self._writer.newest(pod_group)
             found: list[Condition] = []
             if conditions_change and isinstance(known, PodGroup):

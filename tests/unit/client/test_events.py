@@ -60,6 +60,19 @@ def test_a_silent_recorder_writes_nothing(api: EmbeddedAPI) -> None:
     assert api.events() == []
 
 
+def test_what_waits_when_another_leads_is_not_written(api: EmbeddedAPI) -> None:
+    leading = True
+    recorder = Recorder(api, enabled=lambda: leading)
+    recorder.event(POD, "Normal", "A", "B", "said while it led")
+    leading = False
+    recorder.start()
+    assert recorder.flush(5)
+    leading = True
+    recorder.event(POD, "Normal", "A", "B", "said later")
+    recorder.stop()
+    assert [event["note"] for event in api.events()] == ["said later"]
+
+
 def test_a_tenant_with_5000_events_costs_another_none_of_its_10(api: EmbeddedAPI) -> None:
     """In one queue of 1,000 they were all lost."""
     recorder, before = Recorder(api), _dropped()

@@ -67,3 +67,15 @@ def test_parts_that_are_in_one_pod_only_do_not_pile_up(monkeypatch: pytest.Monke
         parts.share(pod)
     assert [pod.metadata.labels["number"] for pod in pods] == [str(number) for number in range(10)]
     assert all(len(known) <= 3 for known in parts._known.values())
+
+
+def test_versions_of_one_large_part_do_not_pile_up() -> None:
+    """One pod's annotation, and another one each moment. What is small and alike is shared all the same."""
+    parts = SharedParts()
+    for version in range(200):
+        (pod,) = _decoded(_pod(str(version), annotations={"a": f"{version}" + "x" * 200_000}))
+        parts.share(pod)
+    kept = parts._known["annotations"]
+    assert sum(map(len, kept)) <= shared_parts.MOST_BYTES
+    assert len(kept) > 1
+    assert len(parts._known["labels"]) == 1

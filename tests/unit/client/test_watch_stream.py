@@ -112,6 +112,14 @@ def test_an_object_that_cannot_be_read_is_an_event() -> None:
     assert (event.object.metadata.name, event.resource_version) == ("a", "7")
 
 
+def test_an_object_that_is_nested_deeper_than_python_goes_is_read_as_any_other() -> None:
+    """A tenant may write 10,000 levels into the managedFields of a pod of its own."""
+    deep = line("ADDED", metadata={"name": "deep", "resourceVersion": "6", "managedFields": "DEEP"})
+    deep = deep.replace(b'"DEEP"', b'[{"fieldsV1":' + b'{"f:a":' * 9_990 + b"{}" + b"}" * 9_990 + b"}]")
+    stream, _ = watch(Response(line("ADDED", "a", "5"), deep, line("ADDED", "b", "7")))
+    assert told(stream) == ["ADDED a 5", "ADDED deep 6", "ADDED b 7"]
+
+
 GONE: dict[str, Any] = {"kind": "Status", "code": 410, "reason": "Expired", "message": "too old"}
 
 

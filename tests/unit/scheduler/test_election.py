@@ -14,6 +14,7 @@ from extender.client.interface import LEASES, ResourceType
 from extender.config.types import ExtenderConfiguration, NamespacedName
 from extender.scheduler.actions.leader_endpoint import AGAIN_SECONDS, ENDPOINT_SLICES, LeaderEndpoint
 from extender.scheduler.election import Elector, Fitness
+from extender.scheduler.leadership import RENEW_DEADLINE, Leadership
 from tests.unit.scheduler.conftest import running
 
 LEASE = NamespacedName("kube-system", "gang-extender")
@@ -25,11 +26,13 @@ class Replica:
 
     def __init__(self, world: World, host_name: str) -> None:
         self.unfit, self.leads, self.elected = "", True, 0
-        fitness = Fitness(lambda: self.unfit, lambda: self.leads, self._was_elected)
+        self.leadership = Leadership(host_name, lambda: world.now, watched=True, share=RENEW_DEADLINE)
+        fitness = Fitness(lambda: self.unfit, lambda: self.leads, self._was_elected, self.leadership.gives_up)
         self.elector = Elector(world.api, LEASE, DURATION, host_name, fitness, lambda: world.now)
 
     def _was_elected(self) -> None:
         self.elected += 1
+        self.leadership.elected()
 
     def steps(self) -> Replica:
         self.elector.step()
@@ -60,6 +63,16 @@ class World:
     def __init__(self) -> None:
         self.now, self.api = 100.0, Flaky()
         self.a, self.b = Replica(self, "a"), Replica(self, "b")
+
+    def shows(self, *to: Replica) -> None:
+        """The Lease as it is now, to the watches of these."""
+        for replica in to:
+            replica.leadership.on_lease(None, self.api.get(LEASES, LEASE.name, LEASE.namespace))
+
+    @property
+    def leading(self) -> list[str]:
+        named = {"a": self.a, "b": self.b}
+        return [name for name, replica in named.items() if replica.leadership.leading]
 
     @property
     def lease(self) -> LeaseSpec:
@@ -237,3 +250,37 @@ def test_a_whole_scheduler_elects_itself_and_says_where_it_is() -> None:
         api.patch(LEASES, LEASE.name, free, namespace=LEASE.namespace)
         bench.until(bench.scheduler.keeps_connections, "it leads again")
     assert api.get(LEASES, LEASE.name, LEASE.namespace).spec.holder_identity == ""
+
+
+def test_one_that_gives_the_lease_up_leads_no_more_whatever_its_watch_shows(world: World) -> None:
+    world.a.steps()
+    world.shows(world.a, world.b)
+    assert world.leading == ["a"]
+    world.a.unfit = "every filter call has been answered with an Error for 30s"
+    world.a.steps()
+    assert world.leading == [], "its watch still shows its own renewal"
+    assert world.a.leadership.reason == "we have given the Lease up"
+    world.b.steps()
+    world.shows(world.b)
+    assert world.leading == ["b"]
+    world.passes(2, world.b)
+    world.shows(world.b)
+    assert world.leading == ["b"]
+
+
+def test_one_that_takes_the_lease_again_leads_again(world: World) -> None:
+    world.a.steps()
+    world.a.unfit = "no use"
+    world.a.steps()
+    world.a.unfit = ""
+    world.passes(DURATION, world.a)
+    world.shows(world.a)
+    assert (world.holder, world.leading) == ("a", ["a"])
+
+
+def test_one_that_cannot_give_the_lease_up_leads_no_more_either(world: World) -> None:
+    world.a.steps()
+    world.shows(world.a)
+    world.a.unfit, world.api.down = "no use", True
+    world.a.steps()
+    assert (world.leading, world.api.down) == ([], True)

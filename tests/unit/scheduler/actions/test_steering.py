@@ -108,6 +108,31 @@ def one_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("one_at_a_time")
+@pytest.mark.parametrize(
+    ("gates", "first"), [pytest.param((), "p0 status", id="nominations"), pytest.param((GATE,), "p0 gates", id="gates")]
+)
+def test_what_waits_when_another_leads_is_not_written(
+    story: Make, gates: tuple[dict[str, str], ...], first: str
+) -> None:
+    s = story()
+    pods = [s.pod(f"p{number}", *gates) for number in range(4)]
+    s.api.go_on.clear()
+    if gates:
+        s.steering.ungate(pods)
+    else:
+        s.steering.nominate([(pod, "n1") for pod in pods])
+    assert s.api.begun.wait(5)
+    s.leading = False
+    s.api.go_on.set()
+    assert s.done() == [first]
+    s.leading = True
+    s.steering.ungate(pods[1:2])
+    s.steering.tick()
+    assert s.done()[:1] == [first]
+    assert all(patch.startswith("p1 ") for patch in s.done()[1:]), "what was wished for before is forgotten"
+
+
+@pytest.mark.usefixtures("one_at_a_time")
 def test_gates_go_when_all_siblings_are_nominated(story: Make) -> None:
     s = story()
     pods = [s.pod(name, GATE) for name in ("a", "b", "c")]

@@ -82,6 +82,22 @@ def test_a_crd_without_conditions_leaves_the_events(told: Told, monkeypatch: pyt
     assert len(told.api.events()) == 2
 
 
+def test_a_verdict_that_waits_when_another_leads_is_not_written(told: Told) -> None:
+    wait, began = threading.Event(), threading.Event()
+
+    def blocks() -> None:
+        began.set()
+        wait.wait(5)
+
+    told.verdicts.writer.pool.submit(blocks, "default")
+    assert began.wait(5)
+    told.verdicts.decided(told.group, "default/g", NO_ROOM)
+    told.leading = False
+    wait.set()
+    told.verdicts.flush()
+    assert told.conditions() == []
+
+
 def test_a_replica_that_does_not_lead_says_nothing() -> None:
     told = Told(EmbeddedAPI(), leading=False)
     told.say(NO_ROOM)

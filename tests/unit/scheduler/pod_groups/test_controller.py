@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
@@ -397,6 +398,26 @@ def test_a_replica_that_does_not_lead_writes_nothing_and_says_all_once_it_does(c
     cluster.leading = True
     cluster.passes(QUIET_SECONDS + 1)
     assert cluster.status()["phase"] == "Scheduling"
+
+
+def test_a_status_that_waits_when_another_leads_is_not_written(cluster: Cluster) -> None:
+    wait, began = threading.Event(), threading.Event()
+
+    def blocks() -> None:
+        began.set()
+        wait.wait(5)
+
+    cluster.group()
+    cluster.put("a", "b", "c", node="n")
+    cluster.verdicts.writer.pool.submit(blocks, "other")
+    assert began.wait(5)
+    for _ in range(int(BETWEEN_SECONDS) + 1):
+        cluster.now += 1.0
+        cluster.controller.tick()
+    cluster.leading = False
+    wait.set()
+    cluster.controller.flush()
+    assert cluster.patches == []
 
 
 def test_after_a_restart_it_is_asked_which_pods_have_ended(cluster: Cluster) -> None:
