@@ -20,6 +20,7 @@ from extender.api.metav1 import Condition
 from extender.api.schedulingv1alpha1 import PodGroup
 from extender.client.errors import ApiError, is_transient
 from extender.client.interface import EventRecorder, OwnPodGroup, pod_group_reference
+from extender.client.short_steps import ShortSteps
 from extender.client.transport import USER_AGENT
 from extender.framework.listers import Lister
 from extender.scheduler.background import WorkerPool
@@ -62,7 +63,8 @@ Line = Callable[[], Mapping[str, InLine]]
 class PodGroupController:
     """groups: the PodGroups of the CRD, by key. ended_pods: lists the pods of a namespace that have ended, in the background, and hands
     them over. line: the gangs that wait.
-    unsaid: told the UID of a PodGroup of which the last verdict holds no more. clock: monotonic, in seconds."""
+    unsaid: told the UID of a PodGroup of which the last verdict holds no more. clock: monotonic, in seconds.
+    new_steps: for each tick."""
 
     def __init__(
         self,
@@ -76,11 +78,12 @@ class PodGroupController:
         unsaid: Callable[[str], None],
         leading: Callable[[], bool],
         clock: Callable[[], float],
+        new_steps: Callable[[], ShortSteps] = ShortSteps,
     ) -> None:
         self._writer, self._groups, self._records = writer, groups, records
         self._key_of, self._line_now, self._ended_pods = key_of, line, ended_pods
         self._recorder, self._unsaid = recorder, unsaid
-        self._leading, self._clock = leading, clock
+        self._leading, self._clock, self._new_steps = leading, clock, new_steps
         self._readers = WorkerPool("pod-groups", 1)
         self._lock = threading.Lock()  # guards all below
         self._dirty: dict[str, bool] = {}  # keys -> whether the line alone has changed
@@ -161,7 +164,8 @@ class PodGroupController:
         return fields(status, OURS if others else (*ITS, *OURS))
 
     def tick(self) -> None:
-        """About once a second. While nothing changes it costs nothing."""
+        """About once a second. While nothing changes it costs nothing. Other threads have their turn between two gangs, and what they
+        change meanwhile is seen where it is looked at, or by the next tick."""
         if not self._leading():
             with self._lock:
                 self._led_since = None
@@ -175,11 +179,13 @@ class PodGroupController:
         if now >= self._line_at:
             self._line_at = now + LINE_SECONDS
             self._readers.submit(self._look_at_line)
-        self._ask(self._take_moved(), now)
+        steps = self._new_steps()
+        self._ask(self._take_moved(), now, steps)
         with self._lock:
             keys = [key for key in self._dirty if key not in self._writing]
         for key in keys:
             self._look(key, now)
+            steps.pause_if_due()
 
     def flush(self) -> None:
         """Waits until what was begun by now is written, or given up."""
@@ -234,11 +240,12 @@ class PodGroupController:
                 self._dirty.setdefault(key, True)
             return tuple(self._dirty)
 
-    def _ask(self, keys: Collection[str], now: float) -> None:
+    def _ask(self, keys: Collection[str], now: float, steps: ShortSteps) -> None:
         """Which pods have ended, each namespace with one list, in which all of them come. Where gangs end all the time some wait for it."""
         self._asked_until = {namespace: until for namespace, until in self._asked_until.items() if until > now}
         asked: dict[str, dict[str, int]] = {}
         for key in keys:
+            steps.pause_if_due()
             namespace = key.partition("/")[0]
             if self._asked_until.get(namespace, now) > now + (LISTS_AT_ONCE - 1) * LIST_SECONDS:
                 continue

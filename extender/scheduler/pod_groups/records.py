@@ -1,4 +1,4 @@
-"""What the pods of each gang show: how many have a node, run, have ended. Kept by events, so that nothing is ever counted anew.
+"""What the pods of each gang show: how many have a node, run, have ended. Counted by events: no event, and no look, goes over all members.
 
 No informer shows pods that have ended. Where a member has left its node the API server is asked which have, and the answer is kept
 here, until pods come that are not over. scheduler-plugins: pkg/controllers/podgroup_controller.go (syncHandler), which lists
@@ -40,19 +40,6 @@ class Ended:
 NONE_ENDED = Ended()
 
 
-@dataclass(slots=True)
-class Record:
-    """members: by UID. ours: a member has named a scheduler of ours. ended is as it was when `answered` was `leavings`: the times that
-    something happened after which more, or fewer, may have ended.
-    """
-
-    members: dict[str, Member] = field(default_factory=dict)
-    ended: Ended = NONE_ENDED
-    ours: bool = False
-    leavings: int = 0
-    answered: int = 0
-
-
 @dataclass(frozen=True, slots=True)
 class Counts:
     """Of one gang at one moment. nodes, owners: each once. strangers: the schedulers of members that are not ours -> how many of these
@@ -75,6 +62,72 @@ class Counts:
     def bound(self) -> int:
         """Members that have their node, or have had it and succeeded."""
         return self.scheduled + self.ended.succeeded
+
+
+@dataclass(slots=True)
+class Record:
+    """members: by UID. ours: a member has named a scheduler of ours. ended is as it was when `answered` was `leavings`: the times that
+    something happened after which more, or fewer, may have ended.
+    scheduled and all after it follow from the members, each of which is counted as it comes, and goes. nodes, owners: how many members
+    have each. strangers: likewise, with and without a node. said: the counts, until something changes.
+    names: of the nodes. They are the same object as long as they are the same names, so that what is said of them is found out once.
+    """
+
+    members: dict[str, Member] = field(default_factory=dict)
+    ended: Ended = NONE_ENDED
+    ours: bool = False
+    leavings: int = 0
+    answered: int = 0
+    scheduled: int = 0
+    running: int = 0
+    unstarted: int = 0
+    nodes: dict[str, int] = field(default_factory=dict)
+    owners: dict[str, int] = field(default_factory=dict)
+    strangers: dict[str, int] = field(default_factory=dict)
+    strangers_placed: dict[str, int] = field(default_factory=dict)
+    names: frozenset[str] = frozenset()
+    said: Counts | None = None
+
+    def put(self, uid: str, member: Member) -> None:
+        """In the place of what was known of it."""
+        if uid in self.members:
+            self.put_out(uid)
+        self.members[uid] = member
+        self._count(member, 1)
+
+    def put_out(self, uid: str) -> None:
+        self._count(self.members.pop(uid), -1)
+
+    def counts(self) -> Counts:
+        if self.said is None:
+            if self.names != self.nodes.keys():
+                self.names = frozenset(self.nodes)
+            self.said = Counts(
+                alive=len(self.members),
+                scheduled=self.scheduled,
+                running=self.running,
+                ended=self.ended,
+                nodes=self.names,
+                owners=frozenset(self.owners),
+                strangers={name: self.strangers_placed.get(name, 0) for name in self.strangers},
+                unstarted=self.unstarted,
+                ours=self.ours,
+                leavings=self.leavings,
+                sure=self.answered == self.leavings,
+            )
+        return self.said
+
+    def _count(self, member: Member, by: int) -> None:
+        """by: 1 or -1."""
+        self.said = None
+        self.running += by * member.running
+        _add(self.owners, member.owner, by)
+        _add(self.strangers, member.stranger, by)
+        if member.node:
+            self.scheduled += by
+            self.unstarted += by * (not member.started)
+            _add(self.nodes, member.node, by)
+            _add(self.strangers_placed, member.stranger, by)
 
 
 class Records:
@@ -116,7 +169,8 @@ class Records:
     def _leaves(self, key: str, uid: str, known: Member | None) -> None:
         """Lock held."""
         record = self._records[key]
-        del record.members[uid], self._group_of[uid]
+        record.put_out(uid)
+        del self._group_of[uid]
         record.leavings += known is not None and bool(known.node)
 
     def _comes(self, key: str, pod: corev1.Pod, member: Member) -> None:
@@ -124,7 +178,7 @@ class Records:
         record = self._records.setdefault(key, Record())
         if pod.uid not in record.members and record.ended != NONE_ENDED:
             record.leavings += 1  # a gang that was over begins anew, perhaps without those that have ended
-        record.members[pod.uid] = member
+        record.put(pod.uid, member)
         record.ours = record.ours or self._serves(pod.spec.scheduler_name)
         self._group_of[pod.uid] = key
 
@@ -144,13 +198,15 @@ class Records:
     def ask(self, key: str) -> None:
         """More may have ended than is known."""
         with self._lock:
-            self._records.setdefault(key, Record()).leavings += 1
+            record = self._records.setdefault(key, Record())
+            record.leavings += 1
+            record.said = None
 
     def have_ended(self, key: str, ended: Ended, leavings: int) -> None:
         """leavings: of the counts by which it was asked."""
         with self._lock:
             record = self._records.setdefault(key, Record())
-            record.ended, record.answered = ended, leavings
+            record.ended, record.answered, record.said = ended, leavings, None
 
     def forget(self, key: str) -> None:
         """What has ended of a gang without a PodGroup; members that are there stay known."""
@@ -158,35 +214,22 @@ class Records:
             record = self._records.get(key)
             if record is None:
                 return
-            record.ended, record.answered = NONE_ENDED, record.leavings
+            record.ended, record.answered, record.said = NONE_ENDED, record.leavings, None
             if not record.members:
                 del self._records[key]
 
     def counts(self, key: str) -> Counts:
         with self._lock:
             record = self._records.get(key)
-            if record is None:
-                return Counts()
-            members = tuple(record.members.values())
-            ended, ours, leavings, sure = record.ended, record.ours, record.leavings, record.answered == record.leavings
-        strangers: dict[str, int] = {}
-        for each in members:
-            if each.stranger:
-                strangers[each.stranger] = strangers.get(each.stranger, 0) + bool(each.node)
-        placed = [each for each in members if each.node]
-        return Counts(
-            alive=len(members),
-            scheduled=len(placed),
-            running=sum(each.running for each in members),
-            ended=ended,
-            nodes=frozenset(each.node for each in placed),
-            owners=frozenset(each.owner for each in members if each.owner),
-            strangers=strangers,
-            unstarted=sum(not each.started for each in placed),
-            ours=ours,
-            leavings=leavings,
-            sure=sure,
-        )
+            return record.counts() if record is not None else Counts()
+
+
+def _add(numbers: dict[str, int], name: str, by: int) -> None:
+    """What is there no more is not kept with a 0; nor is the empty name counted."""
+    if name:
+        numbers[name] = numbers.get(name, 0) + by
+        if not numbers[name]:
+            del numbers[name]
 
 
 def _as_before(known: Member, member: Member) -> Member:

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from extender.api import codec
 from extender.api.metav1 import Condition
@@ -31,6 +32,7 @@ _NUMBERED = re.compile(r"(.*?)(0|[1-9][0-9]{0,17})")
 ITS = ("phase", "occupiedBy", "running", "succeeded", "failed", "scheduleStartTime")
 OURS = ("scheduled", "bound", "position", "missing", "wouldFit", "nodes")
 _NUMBERS = frozenset(("scheduled", "running", "succeeded", "failed"))
+_known_nodes: WeakKeyDictionary[frozenset[str], str] = WeakKeyDictionary()  # nodes of a gang -> what is said of them
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +76,7 @@ def status_of(pod_group: PodGroup, counts: Counts, in_line: InLine, at: datetime
         position=0 if whole else in_line.position,
         missing={} if whole else dict(in_line.missing),
         would_fit="" if whole else in_line.would_fit,
-        nodes=_cut(ranges(counts.nodes)),
+        nodes=_nodes_said(counts.nodes),
     )
 
 
@@ -191,6 +193,14 @@ def _known(pod_group: PodGroup, type_: str) -> Condition | None:
 def _is_true(pod_group: PodGroup, type_: str) -> bool:
     known = _known(pod_group, type_)
     return known is not None and known.status == "True"
+
+
+def _nodes_said(nodes: frozenset[str]) -> str:
+    """Found out once for each set of nodes: of large gangs it is most of the work, and nodes seldom change once a gang has started."""
+    text = _known_nodes.get(nodes)
+    if text is None:
+        text = _known_nodes[nodes] = _cut(ranges(nodes))
+    return text
 
 
 def ranges(names: Iterable[str]) -> list[str]:

@@ -14,6 +14,7 @@ from extender.api.schedulingv1alpha1 import ManagedFieldsEntry, OwnedFields, Own
 from extender.client.embedded import EmbeddedAPI
 from extender.client.errors import ForbiddenError
 from extender.client.interface import POD_GROUPS
+from extender.client.short_steps import ShortSteps
 from extender.client.store import Store
 from extender.plugins.coscheduling.dependencies import SCHEDULED, WAITING, Verdict
 from extender.scheduler.actions.verdicts import START_SECONDS, GroupVerdicts
@@ -54,6 +55,7 @@ class Cluster:
         self.pods: dict[str, corev1.Pod] = {}
         self.by_us = True
         self.refusal: Exception | None = None
+        self.at_pause: Callable[[], object] = lambda: None
         patch = self.api.patch
 
         def counted(*args: Any, **kwargs: Any) -> Any:
@@ -75,6 +77,7 @@ class Cluster:
             self.verdicts.forget,
             lambda: self.leading,
             lambda: self.now,
+            lambda: EachPauses(self),
         )
 
     def event(self, regarding: corev1.ObjectReference, event_type: str, reason: str, *_: object, **__: object) -> None:
@@ -140,6 +143,17 @@ class Cluster:
     def stop(self) -> None:
         self.controller.stop()
         self.verdicts.stop()
+
+
+class EachPauses(ShortSteps):
+    """Pauses wherever it may, and does then what `at_pause` has of other threads."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+
+    def pause_if_due(self) -> None:
+        assert not self._cluster.controller._lock.locked()
+        self._cluster.at_pause()
 
 
 @pytest.fixture
@@ -594,3 +608,33 @@ def test_a_group_that_is_gone_leaves_nothing_behind(cluster: Cluster) -> None:
     )
     assert [dict(each) for each in kept] == [{}] * 5
     assert cluster.controller._records._records == {}
+
+
+def test_between_two_gangs_of_a_tick_others_have_their_turn(cluster: Cluster) -> None:
+    for name in ("one", "other", "third"):
+        cluster.group(name, 1)
+        cluster.put(f"{name}-0", node="n", group=name)
+    turns: list[int] = []
+    cluster.at_pause = lambda: turns.append(1)
+    cluster.controller.tick()
+    assert len(turns) >= 3
+
+
+def test_what_changes_while_a_tick_pauses_is_seen(cluster: Cluster) -> None:
+    """A group gains a member before it is looked at, and another one goes before its turn; then we lead no more for a moment."""
+    for name in ("gains", "goes"):
+        cluster.group(name, 2)
+        cluster.put(f"{name}-0", node="n", phase="Running", group=name)
+    changes: list[Callable[[], object]] = [
+        lambda: cluster.put("gains-1", node="n", phase="Running", group="gains"),
+        lambda: None,
+        lambda: cluster.controller.on_pod_group(cluster.store.remove("default/goes"), None),
+        lambda: setattr(cluster, "leading", False),
+    ]
+    cluster.at_pause = lambda: changes.pop(0)() if changes else None
+    cluster.passes(2)
+    assert not changes
+    cluster.leading = True
+    cluster.passes()
+    assert (cluster.status("gains")["phase"], cluster.status("gains")["running"]) == ("Running", 2)
+    assert "default/goes" not in cluster.controller._due

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import random
+from collections.abc import Iterator
+
 from msgspec.structs import replace
 
 from extender.api import codec, corev1
 from extender.api.schedulingv1alpha1 import PodGroup
-from extender.scheduler.pod_groups.records import ELSEWHERE, Ended, Records
+from extender.scheduler.pod_groups.records import ELSEWHERE, Counts, Ended, Member, Records
 from extender.scheduler.pod_groups.status import foreign_said
 
 LABEL = "scheduling.x-k8s.io/pod-group"
@@ -151,6 +154,74 @@ def test_a_group_that_is_gone_leaves_its_pods() -> None:
     kept.have_ended("default/g", Ended(succeeded=1), 0)
     kept.forget("default/g")
     assert (kept.counts("default/g").alive, kept.counts("default/g").ended) == (1, Ended())
+
+
+class NotWalked(dict[str, Member]):
+    def __iter__(self) -> Iterator[str]:
+        raise AssertionError("all members are looked at")
+
+    keys = values = items = __iter__  # type: ignore[assignment]
+
+
+def test_an_event_of_one_member_looks_at_no_other() -> None:
+    kept = records()
+    for name in "abc":
+        kept.on_pod(None, pod(name, f"n-{name}"))
+    record = kept._records["default/g"]
+    record.members = NotWalked(record.members)
+    kept.on_pod(pod("a", "n-a"), pod("a", "n-a", "Running"))
+    kept.on_pod(pod("b", "n-b"), None)
+    found = kept.counts("default/g")
+    assert (found.alive, found.running, found.nodes) == (2, 1, frozenset(["n-a", "n-c"]))
+
+
+def test_counts_are_found_once_for_each_change() -> None:
+    kept = records()
+    kept.on_pod(None, pod("a", "n1"))
+    before = kept.counts("default/g")
+    assert kept.counts("default/g") is before
+    kept.on_pod(pod("a", "n1"), pod("a", "n1", "Running"))
+    assert kept.counts("default/g").running == 1
+    assert kept.counts("default/g").nodes is before.nodes, "the nodes are the same, and so is what is said of them"
+    kept.ask("default/g")
+    assert not kept.counts("default/g").sure
+    kept.have_ended("default/g", Ended(failed=1), 1)
+    assert (kept.counts("default/g").sure, kept.counts("default/g").ended.failed) == (True, 1)
+
+
+def test_what_is_counted_by_events_is_what_the_members_are() -> None:
+    chance = random.Random(7)
+    kept, there = records("m1", "m2", "m3"), dict[str, corev1.Pod]()
+    for _ in range(2000):
+        name = f"m{chance.randrange(8)}"
+        old, new = there.pop(name, None), None
+        if chance.random() < 0.8:
+            node, phase = chance.choice(("", "n1", "n2", "n3")), chance.choice(("Pending", "Running"))
+            new = there[name] = pod(name, node, phase, chance.choice((OURS, "other")), chance.choice("gh"))
+        kept.on_pod(old, new)
+        for key, record in kept._records.items():
+            assert counted_anew(list(record.members.values())) == counted(kept.counts(key))
+
+
+def counted(counts: Counts) -> tuple[object, ...]:
+    return (
+        counts.alive, counts.scheduled, counts.running, counts.unstarted, counts.nodes, counts.owners,
+        dict(counts.strangers),
+    )  # fmt: skip
+
+
+def counted_anew(members: list[Member]) -> tuple[object, ...]:
+    placed = [each for each in members if each.node]
+    names = {each.stranger for each in members if each.stranger}
+    return (
+        len(members),
+        len(placed),
+        sum(each.running for each in members),
+        sum(not each.started for each in placed),
+        frozenset(each.node for each in placed),
+        frozenset(each.owner for each in members if each.owner),
+        {name: sum(each.stranger == name for each in placed) for name in names},
+    )
 
 
 def test_a_fraction_that_was_bound_as_the_leaders_changed_is_told_by_the_records_of_starts() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from extender.api import codec
 from extender.api.schedulingv1alpha1 import PodGroup
+from extender.scheduler.pod_groups import status as status_module
 from extender.scheduler.pod_groups.records import Counts, Ended
 from extender.scheduler.pod_groups.status import (
     ITS,
@@ -216,3 +217,18 @@ def test_a_list_of_nodes_is_cut() -> None:
     shown = status_of(group(), Counts(500, 500, nodes=nodes, ours=True), NOT_IN_LINE, NOON).nodes
     assert len(shown) == MOST_NAMED
     assert shown.endswith("...")
+
+
+def test_what_is_said_of_nodes_that_stay_is_found_out_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Iterable[str]] = []
+
+    def counted(names: Iterable[str]) -> list[str]:
+        asked.append(names)
+        return ranges(names)
+
+    monkeypatch.setattr(status_module, "ranges", counted)
+    before = counts(7, 7, running=1)
+    now = Counts(7, 7, running=2, nodes=before.nodes, ours=True)
+    for each in (before, now, now):
+        assert status_of(group(), each, NOT_IN_LINE, NOON).nodes == "n[0-6]"
+    assert len(asked) == 1
