@@ -43,8 +43,8 @@ class LineReader:
     def read(self) -> Mapping[str, InLine]:
         """By key, of the gangs that wait."""
         waiting = [gang for gang in self._report().summaries() if gang.place]
-        keys = [gang.key for gang in waiting]
-        self._would_fit = {key: text for key, text in self._would_fit.items() if key in set(keys)}
+        keys = dict.fromkeys(gang.key for gang in waiting)  # in their order
+        self._would_fit = {key: text for key, text in self._would_fit.items() if key in keys}
         first = [gang.key for gang in waiting if gang.place <= ALWAYS_ASKED]
         for key in first:
             self._ask(key)

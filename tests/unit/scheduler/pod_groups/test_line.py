@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from types import SimpleNamespace
+from typing import Any
 
 from extender.plugins.coscheduling.report.gang_status import GangStatus, GangSummary, Relaxation
 from extender.scheduler.pod_groups.line import ALWAYS_ASKED, IN_TURN, IN_TURN_SECONDS, LineReader
@@ -63,3 +65,26 @@ def test_a_gang_that_waits_no_longer_is_forgotten() -> None:
     reader.read()
     report.gangs = 4
     assert set(reader.read()) == {f"default/g{number}" for number in range(1, 5)}
+
+
+class Key(str):
+    """Counts how often one is looked up, or put into a set."""
+
+    __slots__ = ()
+    asked = 0
+
+    def __hash__(self) -> int:
+        Key.asked += 1
+        return super().__hash__()
+
+
+def test_a_look_at_a_long_line_takes_each_gang_a_few_times_and_not_once_for_each_other() -> None:
+    gangs: Any = [SimpleNamespace(key=Key(f"default/g{number}"), place=number, missing={}) for number in range(1, 301)]
+    report = Report(0)
+    report.summaries = lambda: gangs  # type: ignore[method-assign]
+    reader = LineReader(lambda: report, lambda: report.now)
+    for _ in range(len(gangs) // IN_TURN):  # until each has been asked about
+        reader.read()
+    Key.asked = 0
+    reader.read()
+    assert 0 < Key.asked < 10 * len(gangs)
