@@ -251,11 +251,17 @@ class _Assembly:
         self._steering.background(partial(hand_over_ended_pods, SUCCEEDED_PODS, self._api, namespace, found))
 
     def _new_pod_group_controller(self) -> PodGroupController:
-        coscheduling = self._coscheduling
+        coscheduling, groups = self._coscheduling, self._informers.informer(POD_GROUPS, optional=True).store
         return PodGroupController(
             self._verdicts.writer,
-            self._informers.informer(POD_GROUPS, optional=True).store,
-            Records(coscheduling.manager.key_of, self._configuration.serves, self._bound_by_us, self._started_by_us),
+            groups,
+            Records(
+                coscheduling.manager.key_of,
+                self._configuration.serves,
+                lambda key: groups.get(key) is not None,
+                self._bound_by_us,
+                self._started_by_us,
+            ),
             coscheduling.manager.key_of,
             LineReader(lambda: coscheduling.report).read,
             self._list_ended_pods,

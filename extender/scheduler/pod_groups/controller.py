@@ -166,14 +166,15 @@ class PodGroupController:
     def tick(self) -> None:
         """About once a second. While nothing changes it costs nothing. Other threads have their turn between two gangs, and what they
         change meanwhile is seen where it is looked at, or by the next tick."""
+        now = self._clock()
         if not self._leading():
             with self._lock:
                 self._led_since = None
                 self._dirty.clear()
                 self._foreign.clear()
                 self._strange_since.clear()
+                self._came = {key: at for key, at in self._came.items() if now - at < GROWING_SECONDS}
             return
-        now = self._clock()
         if self._led_since is None:
             self._begin(now)
         if now >= self._line_at:
@@ -211,18 +212,24 @@ class PodGroupController:
     def _forget(self, key: str) -> None:
         self._records.forget(key)
         with self._lock:
-            for known in (
-                self._dirty,
-                self._due,
-                self._quiet_until,
-                self._came,
-                self._refused,
-                self._wanted,
-                self._strange_since,
-                self._moved,
-            ):
-                known.pop(key, None)
+            self._drop(key)
             self._foreign.pop(key, None)
+            # The next look finds what other schedulers do with members that stay, and drops what a write may still note of it.
+            self._dirty[key] = False
+
+    def _drop(self, key: str) -> None:
+        """Of a group without a PodGroup nothing else is to be known than what other schedulers do with it. Lock held."""
+        for known in (
+            self._dirty,
+            self._due,
+            self._quiet_until,
+            self._came,
+            self._refused,
+            self._wanted,
+            self._strange_since,
+            self._moved,
+        ):
+            known.pop(key, None)
 
     def _look_at_line(self) -> None:
         """On a thread of its own: an analysis takes seconds."""
@@ -276,8 +283,7 @@ class PodGroupController:
             counts = self._records.counts(key)
             with self._lock:
                 self._note_foreign(key, strangers_said(counts, 0) if counts.ours else "")
-                self._dirty.pop(key, None)
-                self._came.pop(key, None)
+                self._drop(key)
             return
         known = self._writer.newest(pod_group)
         counts = self._records.counts(key)

@@ -132,6 +132,7 @@ class Record:
 
 class Records:
     """By the key of the gang. key_of: the gang that a pod is in, empty for none. serves: whether a scheduler's name is ours.
+    there: whether the gang with that key has a PodGroup. A record lasts as long as it has members, or its gang that PodGroup.
     bound_by_us: whether a pod that has a node shows a binding of ours, or maybe of the replica that led before.
     started_by_us: whether it shows a start of ours for certain, whenever that was."""
 
@@ -139,10 +140,11 @@ class Records:
         self,
         key_of: Callable[[corev1.Pod], str],
         serves: Callable[[str], bool],
+        there: Callable[[str], bool],
         bound_by_us: Callable[[corev1.Pod], bool],
         started_by_us: Callable[[corev1.Pod], bool],
     ) -> None:
-        self._key_of, self._serves = key_of, serves
+        self._key_of, self._serves, self._there = key_of, serves, there
         self._bound_by_us, self._started_by_us = bound_by_us, started_by_us
         self._lock = threading.Lock()  # guards both below
         self._records: dict[str, Record] = {}
@@ -172,6 +174,8 @@ class Records:
         record.put_out(uid)
         del self._group_of[uid]
         record.leavings += known is not None and bool(known.node)
+        if not record.members and not self._there(key):
+            del self._records[key]
 
     def _comes(self, key: str, pod: corev1.Pod, member: Member) -> None:
         """Lock held."""
@@ -203,18 +207,22 @@ class Records:
             record.said = None
 
     def have_ended(self, key: str, ended: Ended, leavings: int) -> None:
-        """leavings: of the counts by which it was asked."""
+        """leavings: of the counts by which it was asked. Of a gang that has lost its PodGroup meanwhile nothing is kept."""
         with self._lock:
+            if not self._there(key):
+                return
             record = self._records.setdefault(key, Record())
             record.ended, record.answered, record.said = ended, leavings, None
 
     def forget(self, key: str) -> None:
-        """What has ended of a gang without a PodGroup; members that are there stay known."""
+        """The PodGroup has gone, and with it what has ended, and what members said that are there no more; members that are there stay
+        known."""
         with self._lock:
             record = self._records.get(key)
             if record is None:
                 return
             record.ended, record.answered, record.said = NONE_ENDED, record.leavings, None
+            record.ours = any(each.stranger in ("", ELSEWHERE) for each in record.members.values())
             if not record.members:
                 del self._records[key]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from msgspec.structs import replace
 
@@ -32,7 +32,12 @@ def pod(name: str, node: str = "", phase: str = "Pending", scheduler: str = OURS
     return codec.convert(body, corev1.Pod)
 
 
-def records(*by_us: str) -> Records:
+def is_there(key: str) -> bool:
+    """Each gang has a PodGroup."""
+    return True
+
+
+def records(*by_us: str, there: Callable[[str], bool] = is_there) -> Records:
     def key_of(each: corev1.Pod) -> str:
         name = each.metadata.labels.get(LABEL, "")
         return f"default/{name}" if name else ""
@@ -40,7 +45,7 @@ def records(*by_us: str) -> Records:
     def is_by_us(each: corev1.Pod) -> bool:
         return each.name in by_us
 
-    return Records(key_of, lambda name: name == OURS, is_by_us, is_by_us)
+    return Records(key_of, lambda name: name == OURS, there, is_by_us, is_by_us)
 
 
 def test_a_pod_counts_from_its_creation_to_its_end() -> None:
@@ -156,6 +161,37 @@ def test_a_group_that_is_gone_leaves_its_pods() -> None:
     assert (kept.counts("default/g").alive, kept.counts("default/g").ended) == (1, Ended())
 
 
+def test_a_gang_without_a_pod_group_is_forgotten_with_its_last_member() -> None:
+    there = {"default/with"}
+    kept = records(there=there.__contains__)
+    for group in ("with", "without"):
+        a, b = pod(f"{group}-a", "n1", group=group), pod(f"{group}-b", "n2", group=group)
+        kept.on_pod(None, a)
+        kept.on_pod(None, b)
+        kept.on_pod(a, None)
+        assert kept.counts(f"default/{group}").leavings == 1
+        kept.on_pod(b, None)
+    assert kept.counts("default/without") == Counts()
+    kept.have_ended("default/without", Ended(succeeded=2), 2)
+    assert list(kept._records) == ["default/with"], "an answer that comes too late is not kept either"
+    kept.have_ended("default/with", Ended(succeeded=2), 2)
+    assert (kept.counts("default/with").bound, kept.counts("default/with").sure) == (2, True)
+    there.clear()
+    kept.forget("default/with")
+    assert not kept._records
+
+
+def test_a_group_that_is_made_anew_is_ours_where_members_that_stayed_are() -> None:
+    for stays, ours in (("ours", True), ("theirs", False)):
+        kept = records()
+        pods = {"ours": pod("ours", "n1"), "theirs": pod("theirs", "n2", scheduler="other")}
+        for each in pods.values():
+            kept.on_pod(None, each)
+        kept.on_pod(pods.pop("theirs" if ours else "ours"), None)
+        kept.forget("default/g")
+        assert (kept.counts("default/g").alive, kept.counts("default/g").ours) == (1, ours), stays
+
+
 class NotWalked(dict[str, Member]):
     def __iter__(self) -> Iterator[str]:
         raise AssertionError("all members are looked at")
@@ -241,5 +277,9 @@ GROUP = codec.convert({"metadata": {"name": "g", "namespace": "default"}, "spec"
 
 def records_of_a_new_leader(*started: str) -> Records:
     return Records(
-        lambda each: "default/g", lambda name: name == OURS, lambda each: True, lambda each: each.name in started
+        lambda each: "default/g",
+        lambda name: name == OURS,
+        is_there,
+        lambda each: True,
+        lambda each: each.name in started,
     )
