@@ -53,6 +53,8 @@ LINE_SECONDS = 30.0  # between two looks at the line
 SLOW_AT_ONCE = 5  # statuses, a tick, that are written because the line has changed
 SURE_SECONDS = 30.0  # since we began to lead: until then a binding may be that of the replica that led before
 FRACTION_SECONDS = 30.0  # after which a fraction that another scheduler has started is no gang on its way
+MANAGERS_NAMED = 10  # other controllers that write phases
+MOST_SAID = 63  # characters of the name of one
 COUNTED = ("scheduled", "running", "succeeded", "failed")
 SLOW = frozenset(("position", "missing", "wouldFit"))
 
@@ -157,11 +159,17 @@ class PodGroupController:
         if not _is_ours(pod_group, counts):
             return {}
         others = pod_group.phase_managers - {USER_AGENT}
-        if others - self.other_managers:
-            self.other_managers |= others
-            log.warning("phases of PodGroups are left to another controller group=%s manager=%s", pod_group.key, others)
+        self._note_managers(pod_group.key, others)
         status = status_of(pod_group, counts, in_line, datetime.now(UTC).replace(microsecond=0))
         return fields(status, OURS if others else (*ITS, *OURS))
+
+    def _note_managers(self, key: str, others: Iterable[str]) -> None:
+        """A user that may write a status gives itself any name, and as many as it likes."""
+        new = {name[:MOST_SAID] for name in others} - self.other_managers
+        named = sorted(new)[: max(0, MANAGERS_NAMED - len(self.other_managers))]
+        if named:
+            self.other_managers |= frozenset(named)
+            log.warning("phases of PodGroups are left to another controller group=%s manager=%s", key, ", ".join(named))
 
     def tick(self) -> None:
         """About once a second. While nothing changes it costs nothing. Other threads have their turn between two gangs, and what they

@@ -22,6 +22,8 @@ from extender.scheduler.pod_groups.controller import (
     AGAIN_SECONDS,
     BETWEEN_SECONDS,
     LINE_SECONDS,
+    MANAGERS_NAMED,
+    MOST_SAID,
     QUIET_SECONDS,
     PodGroupController,
 )
@@ -471,6 +473,21 @@ def test_the_phase_is_left_to_another_controller_that_writes_it(cluster: Cluster
         cluster.controller.flush()
     assert cluster.controller.other_managers == {"controller"}
     assert set(cluster.patches[-1]) == {"scheduled", "bound", "position", "missing", "wouldFit", "nodes"}
+
+
+def test_so_many_other_controllers_are_named_and_so_much_of_each_name(
+    cluster: Cluster, caplog: pytest.LogCaptureFixture
+) -> None:
+    cluster.group()
+    cluster.put("a", "b", "c", node="n")
+    for number in range(MANAGERS_NAMED + 5):
+        cluster.show(manager=f"{number:04}-{'x' * 100}")
+        cluster.passes(1)
+        cluster.show(manager=f"{number:04}-{'x' * 120}")
+        cluster.passes(1)
+    named = cluster.controller.other_managers
+    assert (len(named), {len(each) for each in named}) == (MANAGERS_NAMED, {MOST_SAID})
+    assert len([each for each in caplog.messages if "another controller" in each]) == MANAGERS_NAMED
 
 
 def test_our_own_phase_is_none_of_another_controller(cluster: Cluster) -> None:
