@@ -21,6 +21,7 @@ from extender.api.schedulingv1alpha2 import PodGroup as InTreePodGroup
 from extender.client.interface import OwnPodGroup
 from extender.framework.pod_info import PodInfo
 from extender.plugins.coscheduling.plan_call import PlanCall
+from extender.plugins.coscheduling.spec.membership import GroupRef
 from extender.plugins.coscheduling.spec.pod_group import GroupSpec
 from extender.plugins.coscheduling.spec.sources.ended_phase import EndedPhase
 from extender.plugins.coscheduling.spec.sources.steps import Step
@@ -68,6 +69,10 @@ class Wish:
     asked: tuple[str, ...]
 
 
+# What a member says of a group that is made of its pods' keys alone: how it names the group, and the texts of its annotations as in Wish.
+Said = tuple[GroupRef, tuple[str, ...]]
+
+
 @dataclass(slots=True)
 class Group:
     """One group's state. The manager's lock guards it."""
@@ -99,6 +104,7 @@ class Group:
     spec: GroupSpec | None = None  # None: not computed since the last change
     priorities: Counter[int] = field(default_factory=Counter)  # how many members have each
     wishes: Counter[Wish] = field(default_factory=Counter)  # how many members say each, of those that say something
+    said: Counter[Said] = field(default_factory=Counter)  # how many members say each, of a group without an object
     roles: RoleCounts | None = None  # how many members have each; None until that is asked
     # how many members say that they are at each step of their job
     steps: Counter[Step] = field(default_factory=Counter)

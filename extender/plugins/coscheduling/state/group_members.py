@@ -23,7 +23,7 @@ from extender.plugins.coscheduling.spec.keys import START
 from extender.plugins.coscheduling.spec.membership import GroupRef, foreign_gates
 from extender.plugins.coscheduling.spec.pod_group import GroupSpec
 from extender.plugins.coscheduling.spec.sources.steps import step_of
-from extender.plugins.coscheduling.state.group import Group, Wish
+from extender.plugins.coscheduling.state.group import Group, Said, Wish
 from extender.plugins.coscheduling.state.member import Effect, Member, MemberEvent, MemberState
 from extender.plugins.pod_claims import claim_uses
 
@@ -171,9 +171,10 @@ def _recount(group: Group, known: corev1.Pod | None, before: GroupRef | None, po
     group.of_scheduler.setdefault(pod.spec.scheduler_name, set()).add(pod.uid)
     group.standing = None
     _follow_wish(group, wish_of(known, before) if known is not None else None, wish_of(pod, ref))
-    if (ref.lightweight or (before is not None and before.lightweight)) and (
-        known is None or before != ref or relevant(known.metadata) != relevant(pod.metadata)
-    ):
+    said_before, says = _said(known, before), _said(pod, ref)
+    repeats = known is None and says in group.said and _is_no_older(group.spec, pod)
+    _follow_said(group, said_before, says)
+    if said_before != says and not repeats:
         group.asks_anew()  # what its pods say is what it asks for
 
 
@@ -234,6 +235,7 @@ def forget(group: Group, uid: str) -> Effects:
     group.standing = None
     if member is not None:
         _follow_wish(group, wish_of(member.pod, member.ref), None)
+        _follow_said(group, _said(member.pod, member.ref), None)
         _uncount(group, member.pod)
         _follow_step(group, member.pod, None)
         _leave_scheduler(group, member.pod)
@@ -282,6 +284,30 @@ def _follow_wish(group: Group, before: Wish | None, now: Wish | None) -> None:
         if not group.wishes[before]:
             del group.wishes[before]
             group.asks_anew()
+
+
+def _said(pod: corev1.Pod | None, ref: GroupRef | None) -> Said | None:
+    """None for a pod of which the group is none of the pods' keys alone."""
+    if pod is None or ref is None or not ref.lightweight:
+        return None
+    return ref, relevant(pod.metadata)
+
+
+def _follow_said(group: Group, before: Said | None, now: Said | None) -> None:
+    """So that a group without an object asks anew only where a member says something else: not for each of a thousand members alike, of
+    which each would be read with all that are there."""
+    if now is not None:
+        group.said[now] += 1
+    if before is not None:
+        group.said[before] -= 1
+        if not group.said[before]:
+            del group.said[before]
+
+
+def _is_no_older(spec: GroupSpec | None, pod: corev1.Pod) -> bool:
+    """Whether the age of the group, which is that of its oldest pod, stays as it is known."""
+    stamp = pod.metadata.creation_timestamp
+    return spec is not None and (stamp is None or (spec.created is not None and spec.created <= stamp))
 
 
 def _follow_step(group: Group, before: corev1.Pod | None, now: corev1.Pod | None) -> None:
