@@ -62,12 +62,15 @@ class RestOfGangs:
         return self.evictor.allowed_despite_budgets()
 
     def expect(self, preemptor: corev1.Pod, chosen: Selection) -> None:
-        """An older answer for this preemptor counts no longer."""
+        """An older answer for this preemptor counts no longer. Only a member of a gang that breaks shows that an answer was carried out:
+        a pod of no gang, and a member to spare, may be the victim of another preemptor alone."""
         rest = _Rest(preemptor, chosen.broken, chosen.victims, [victim.pod for victim in chosen.elsewhere])
         with self.manager.lock:
             self._forget(lambda known: known.preemptor.uid == preemptor.uid)
+            breaking = running_members(self.manager, chosen.broken)
             for victim in chosen.victims:
-                self._expected[victim.uid] = rest
+                if victim.uid in breaking:
+                    self._expected[victim.uid] = rest
 
     def _forget(self, over: Callable[[_Rest], bool]) -> None:
         for uid in [uid for uid, known in self._expected.items() if over(known)]:

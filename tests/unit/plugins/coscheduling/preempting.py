@@ -251,6 +251,16 @@ class Preempting(KubeScheduler):
     def ending(self) -> list[corev1.Pod]:
         return [pod for pod in self.pods.values() if pod.deleting]
 
+    def passes(self, seconds: float, step: float = 1.0) -> None:
+        """What goes has ended at the next step."""
+        until = self.world.clock.now + seconds
+        while self.world.clock.now < until:
+            self.run()
+            self.delete(*self.ending())
+            self.world.clock.now += step
+            self.plugin.tick()
+        self.run()
+
     def end_all(self) -> None:
         """Until nothing moves and no pod is on its way out."""
         self.run()

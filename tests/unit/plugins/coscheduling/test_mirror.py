@@ -22,7 +22,6 @@ NO_FILE_OF_ITS_OWN = {
     "events/void_plans.py": "likewise: stories/test_races.py, stories/test_lifetimes.py",
     "extension_points/pre_filter.py": "it asks admission, single pods and reserved room, in turn: test_plan_call.py",
     "extension_points/rejection.py": "a gang that lets go is a story: stories/test_error_back_off.py",
-    "preemption/rest_of_gangs.py": "with the victims that it follows: preemption/test_terminating_victims.py",
     **dict.fromkeys(
         (
             "report/outlook.py",
