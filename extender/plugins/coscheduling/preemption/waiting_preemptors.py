@@ -136,6 +136,9 @@ class WaitingPreemptors:
             self._note(_Noted(pod, node_name, spare, may_break))
 
     def _note(self, noted: _Noted) -> None:
+        """Lock held."""
+        if self.manager.is_gone(noted.pod):
+            return  # its preempt call was under way: no event would come to forget it, and it would be taken for a member later
         if noted.pod.uid in self._noted or len(self._noted) < MAX_NOTED:
             self._noted[noted.pod.uid] = noted
 

@@ -12,6 +12,7 @@ from extender.api import corev1
 from extender.framework.pod_info import PodInfo
 from extender.plugins.coscheduling.dispatch.ordered_steering import OrderedSteering
 from extender.plugins.coscheduling.preemption.waiting_preemptors import WaitingPreemptors
+from extender.plugins.coscheduling.state.group_members import GONE_SECONDS
 from extender.plugins.coscheduling.state.slots import Slot
 from tests.unit.plugins.coscheduling.conftest import World, node, pod, pod_group
 
@@ -73,6 +74,18 @@ def test_a_preemptor_that_waits_no_more_is_forgotten(new: object, waiting: World
     vetoed.on_pod(EXTRA, new)  # type: ignore[arg-type]
     started(waiting)
     vetoed.tick()
+    assert waiting.roused == []
+
+
+def test_a_preemptor_that_has_gone_by_the_time_of_its_veto_is_no_member_again_later(waiting: World) -> None:
+    """Its preempt call was under way. Nothing would have it forgotten, and what was deleted so long ago is not known as deleted."""
+    started(waiting)
+    waiting.plugin.on_pod(EXTRA, None)
+    vetoed = preemptors(waiting)
+    vetoed.note_extra(EXTRA, "n2")
+    waiting.clock.now += GONE_SECONDS + 1.0
+    vetoed.tick()
+    assert set(waiting.plugin.manager.groups["default/g"].members) == {FIRST.uid}
     assert waiting.roused == []
 
 
