@@ -143,18 +143,17 @@ class RestOfGangs:
                     self._look_at[ref.key] = manager.clock() + SETTLED_SECONDS
 
     def tick(self) -> None:
-        """About once a second."""
-        manager = self.manager
-        if not self.may_plan() or not self.evictor.allowed():
-            return
+        """About once a second. Before we lead, what is left is another's to finish; once nothing is, what was seen counts no longer."""
+        manager, finishes = self.manager, self.may_plan() and self.evictor.allowed()
         with manager.lock:
             now = manager.clock()
             due = [key for key, at in self._look_at.items() if at <= now and not self._may_be_told_later(key)]
             left = {key: self._left_over(key) for key in due}
-            for key in due:
-                del self._look_at[key]
+            for key, pods in left.items():
+                if finishes or not pods:
+                    del self._look_at[key]
         for key, pods in left.items():
-            if pods:
+            if finishes and pods:
                 self._finish(key, pods)
 
     def _may_be_told_later(self, key: str) -> bool:

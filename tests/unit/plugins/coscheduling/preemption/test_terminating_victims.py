@@ -250,6 +250,45 @@ def test_what_is_left_of_a_preemption_that_was_broken_off_is_told_too(gang: Pree
     assert _told(gang) == 1
 
 
+def test_a_new_leader_leaves_a_gang_alone_that_was_preempted_whole_long_before_it_led(
+    gang: Preempted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It has seen the victims as another replica evicted them. The gang that its controller has made since has lost a node now."""
+    leads: list[bool] = []
+    monkeypatch.setattr(gang.rest, "may_plan", lambda: bool(leads))
+    gang.watched(gang.late, None)
+    for member in gang.members:
+        gang.watched(member, _disrupted(member))
+    for member in gang.members:
+        gang.gone(member)
+    gang.world.clock.now += 30.0
+    gang.rest.tick()
+    anew = [pod(f"q{number}", "g", node_name=member.node_name) for number, member in enumerate(gang.members)]
+    gang.world.on_nodes.update({member.uid: member for member in anew})
+    gang.world.create(*anew)
+    gang.gone(anew[2])
+    leads.append(True)
+    gang.world.clock.now += 86_400.0
+    gang.rest.tick()
+    assert gang.running == {"q0", "q1"}
+    assert gang.evictions.victims == []
+
+
+def test_a_new_leader_finishes_what_the_one_before_has_left(gang: Preempted, monkeypatch: pytest.MonkeyPatch) -> None:
+    leads: list[bool] = []
+    monkeypatch.setattr(gang.rest, "may_plan", lambda: bool(leads))
+    gang.watched(gang.late, None)
+    gang.watched(gang.members[0], _disrupted(gang.members[0]))
+    gang.gone(gang.members[0])
+    for _ in range(3):
+        gang.world.clock.now += 30.0
+        gang.rest.tick()
+    assert gang.evictions.victims == []
+    leads.append(True)
+    gang.rest.tick()
+    assert gang.evictions.victims == ["p1", "p2"]
+
+
 def test_an_eviction_that_fails_leaves_the_rest_as_it_was(gang: Preempted) -> None:
     _expect(gang, victims=gang.members[:1], elsewhere=gang.members[1:])
     gang.watched(gang.members[0], _disrupted(gang.members[0], deleting=True))
