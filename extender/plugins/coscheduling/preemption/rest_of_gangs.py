@@ -158,7 +158,9 @@ class RestOfGangs:
 
     def _may_be_told_later(self, key: str) -> bool:
         """Whether it cannot be said yet which members are left over: its pods are there and its PodGroup is not, as may be when we
-        start, or the gang is set aside. Lock held."""
+        start, the gang is set aside, or victims of it count as gone before they are seen to go. Lock held."""
+        if self.terminating.awaits(key):
+            return True
         group, quarantine = self.manager.groups.get(key), self.manager.quarantine
         if group is None or not group.members:
             return False

@@ -70,6 +70,10 @@ class TerminatingVictims:
                 step = partial(self.events.on_pod, _deleting(pod), pod)
                 self.manager.quarantine.for_gang(self.manager.key_of(pod), "preempt", step, None)
 
+    def awaits(self, key: str) -> bool:
+        """Whether a victim of this group counts as gone, and may yet turn out to stay. Lock held."""
+        return any(self.manager.key_of(pod) == key for pod, _ in self.manager.terminating.values())
+
     def on_pod(self, old: corev1.Pod | None, new: corev1.Pod | None) -> None:
         """The watch says so itself, or shows the pod as it is now."""
         pod = new or old
