@@ -24,7 +24,7 @@ from extender.plugins.coscheduling import messages, planner
 from extender.plugins.coscheduling.dependencies import PREEMPTING, Eviction, PreemptionDependencies, Verdict
 from extender.plugins.coscheduling.dispatch.dispatcher import cannot_be_woken, waves_of
 from extender.plugins.coscheduling.events.gang_scheduler import GangScheduler
-from extender.plugins.coscheduling.preemption.evictable import releasable, running_members
+from extender.plugins.coscheduling.preemption.evictable import Kind, releasable, running_gangs, running_members
 from extender.plugins.coscheduling.preemption.planning import VictimPlan
 from extender.plugins.coscheduling.preemption.terminating_victims import TerminatingVictims, VictimTermination
 from extender.plugins.coscheduling.preemption.victim_search import GOING_SECONDS, VictimQuestion, VictimSearch, without
@@ -207,10 +207,11 @@ class GangPreemption:
             if situation.question.request.tree is not None:
                 gang_set = chosen_groups(manager, gang_set, placement.nodes.keys())
                 planned = planned.only(gang_set)
-            if not self._all_of(found.broken_gangs, victims) or not planned.may_start_with(manager, placement.nodes):
+            awaited = found.awaited - released.keys()
+            if not self._still_holds(found, awaited) or not planned.may_start_with(manager, placement.nodes):
                 self._anew(gang_set, scheduler_name)
                 return None
-            waits_for = (victims | found.awaited) - released.keys()
+            waits_for = victims | awaited
             names = tuple(victim.pod.key for victim in found.victims)
             deadline = manager.clock() + until - self.dependencies.wall() + GOING_SECONDS
             self._note(gang_set, question.request, placement, waves, Preempting(waits_for, names, deadline))
@@ -223,9 +224,17 @@ class GangPreemption:
             self._queue.pause(gang_set, ANEW_SECONDS)
         self.refused(gang_set[0], scheduler_name)
 
-    def _all_of(self, broken: Collection[str], victims: Collection[str]) -> bool:
-        """Whether no member has joined a gang that goes whole since the victims were chosen. Lock held."""
-        return running_members(self._manager, broken).keys() <= set(victims)
+    def _still_holds(self, found: VictimPlan, awaited: Collection[str]) -> bool:
+        """Whether the gangs of the victims are as the search has read them, and the awaited pods go without a word of ours. Lock held."""
+        manager, victims = self._manager, {victim.uid for victim in found.victims}
+        if not running_members(manager, found.broken_gangs).keys() <= victims:
+            return False  # a member has joined a gang that goes whole, and would be left over
+        sparing = {victim.gang for victim in found.victims if victim.kind is Kind.SURPLUS} - found.broken_gangs
+        groups = [group for key in sparing if (group := manager.groups.get(key)) is not None]
+        if not all(gang.whole_with(gang.running.keys() - victims) for gang in running_gangs(manager, groups)):
+            return False  # it can spare these members no more
+        staying = (group.assigned | group.starting | group.held.keys() for group in manager.groups_with(awaited))
+        return all(uids.isdisjoint(awaited) for uids in staying)  # else one that was to let go has started, or holds on
 
     def _displace(self, gang_set: Sequence[Group], placement: planner.Placement) -> None:
         """Gives up other gangs' slots on these nodes that did not hold against the plan; their members are planned again. Lock held."""

@@ -7,14 +7,17 @@ from unittest.mock import Mock, patch
 
 import pytest
 
-from extender.plugins.coscheduling.dependencies import PreemptionDependencies, PreemptionRules
+from extender.plugins.coscheduling.dependencies import GangVictims, PreemptionDependencies, PreemptionRules
 from extender.plugins.coscheduling.planner import Placement
 from extender.plugins.coscheduling.preemption.gang_preemption import GangPreemption
 from extender.plugins.coscheduling.preemption.planning import VictimPlan
 from extender.plugins.coscheduling.preemption.terminating_victims import TerminatingVictims
 from extender.plugins.coscheduling.preemption.victim_search import VictimSearch
 from extender.plugins.coscheduling.state.group import Group, Preempting
+from tests.unit.plugins.coscheduling import preempting
 from tests.unit.plugins.coscheduling.conftest import World, node, pod, pod_group
+from tests.unit.plugins.coscheduling.kube_scheduler import group, member, on_node
+from tests.unit.plugins.coscheduling.machines.test_preempting_machine import of_priority
 
 
 def test_a_gang_that_is_gone_is_not_looked_at_again_and_again() -> None:
@@ -123,3 +126,15 @@ def test_a_node_that_comes_ends_the_rest_after_searches_in_vain() -> None:
         preemption.node_came()
         preemption.search_waiting()
         assert search.call_count == 2
+
+
+def test_where_any_member_may_go_a_gang_preempts_a_part_of_another() -> None:
+    kube = preempting.Preempting(
+        World([node(f"n{number}", "1") for number in range(3)]), PreemptionRules(gang_victims=GangVictims.ANY)
+    )
+    kube.apply(group("low", 3), group("vip", 2))
+    kube.create(*(on_node(member(f"low{number}", "low"), f"n{number}") for number in range(3)))
+    kube.create(*(of_priority(member(f"vip{number}", "vip", gated=True), 10) for number in range(2)))
+    kube.passes(10)
+    assert kube.running("vip") == {"vip0", "vip1"}
+    assert len(kube.running("low")) == 1

@@ -3,21 +3,50 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import pytest
-from msgspec import structs
 
 from extender.api import corev1
+from extender.plugins.coscheduling.dependencies import Done, Eviction
+from extender.plugins.coscheduling.preemption.planning import VictimPlan
+from extender.plugins.coscheduling.preemption.victim_search import VictimQuestion
 from tests.unit.plugins.coscheduling.conftest import World, node
-from tests.unit.plugins.coscheduling.kube_scheduler import group, member, on_node
+from tests.unit.plugins.coscheduling.kube_scheduler import group, member, members, on_node
+from tests.unit.plugins.coscheduling.machines.test_preempting_machine import of_priority
 from tests.unit.plugins.coscheduling.preempting import Preempting
 
 Make = Callable[..., World]
 
 
-def of_priority(pod: corev1.Pod, priority: int) -> corev1.Pod:
-    return structs.replace(pod, spec=structs.replace(pod.spec, priority=priority))
+def changes_after_the_search(kube: Preempting, monkeypatch: pytest.MonkeyPatch, change: Callable[[], None]) -> None:
+    """Once, and before anything is decided by what was found."""
+    search = kube.preemption.gangs.search
+    searched = search.search
+
+    def then_changes(situation: VictimQuestion) -> VictimPlan | str:
+        found = searched(situation)
+        monkeypatch.setattr(search, "search", searched)
+        change()
+        return found
+
+    monkeypatch.setattr(search, "search", then_changes)
+
+
+def evictions_of(kube: Preempting, monkeypatch: pytest.MonkeyPatch) -> list[set[str]]:
+    """The names of the pods of each, as they are asked for."""
+    asked: list[set[str]] = []
+    evict = kube.evictions.evict
+
+    def noted(eviction: Eviction, done: Done) -> None:
+        asked.append({pod.name for pod in eviction.victims})
+        evict(eviction, done)
+
+    monkeypatch.setattr(kube.evictions, "evict", noted)
+    return asked
+
+
+def vips(cpu: int = 1) -> list[corev1.Pod]:
+    return [of_priority(each, 10) for each in members(2, "vip", cpu=cpu, gated=True)]
 
 
 def test_a_gang_that_has_grown_since_its_members_were_chosen_is_not_broken_to_a_fraction(
@@ -39,15 +68,8 @@ def test_a_gang_that_has_grown_since_its_members_were_chosen_is_not_broken_to_a_
 
     monkeypatch.setattr(gangs, "_until", joins)
     kube.apply(group("vip", 2))
-    kube.create(*(of_priority(member(f"vip{number}", "vip", gated=True), 10) for number in range(2)))
-    asked: list[set[str]] = []
-    evict = kube.evictions.evict
-
-    def noted(eviction: Any, done: Any) -> None:
-        asked.append({pod.name for pod in eviction.victims})
-        evict(eviction, done)
-
-    monkeypatch.setattr(kube.evictions, "evict", noted)
+    kube.create(*vips())
+    asked = evictions_of(kube, monkeypatch)
     kube.world.run_tasks()
     kube.world.run_tasks()
     assert late.uid in kube.pods, "it has joined"
@@ -57,3 +79,49 @@ def test_a_gang_that_has_grown_since_its_members_were_chosen_is_not_broken_to_a_
         kube.world.clock.now += 6.0
         kube.plugin.tick()
     assert asked == [{"low0", "low1", "late"}]
+
+
+def test_a_member_that_its_gang_can_spare_no_more_goes_with_all_of_it_or_stays(
+    world: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The gang of three had four. It lost one, by no preemption, while the fourth was chosen."""
+    kube = Preempting(
+        world([*(node(f"n{number}", "1") for number in range(3)), node("large", "2"), node("empty", "2")])
+    )
+    kube.apply(group("low", 3), group("vip", 2))
+    lows = [on_node(of_priority(member(f"low{number}", "low"), 1), f"n{number}") for number in range(3)]
+    kube.create(*lows, on_node(member("spare", "low", cpu=2), "large"))
+    asked = evictions_of(kube, monkeypatch)
+    changes_after_the_search(kube, monkeypatch, lambda: kube.delete(lows[0]))
+    kube.create(*vips(cpu=2))
+    kube.passes(10)
+    assert asked == [{"low1", "low2", "spare"}]
+
+
+def test_no_pod_goes_for_a_plan_that_waits_for_a_member_that_was_held_and_has_started(
+    world: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another pod was evicted at once, and the gang waited for one that ran until its time was up. Now both go by one decision."""
+    kube = Preempting(world([node("n1", "2"), node("n2", "2"), node("n3", "1")]))
+    kube.create(on_node(member("low", "", cpu=2), "n2"))
+    kube.apply(group("held", 2), group("vip", 2))
+    first, last = member("held0", "held", cpu=2), member("held1", "held", cpu=1)
+    kube.create(first, last)
+    kube.attempt(first.uid)
+    assert kube.held() == {"held0"}
+    kube.active.pop(last.uid)
+
+    def starts() -> None:
+        kube.active[last.uid] = None
+        kube.attempt(last.uid)
+
+    asked = evictions_of(kube, monkeypatch)
+    changes_after_the_search(kube, monkeypatch, starts)
+    kube.create(*vips(cpu=2))
+    kube.world.run_tasks()
+    kube.world.run_tasks()
+    assert kube.running("held") == {"held0", "held1"}
+    assert asked == []
+    kube.passes(10)
+    assert asked == [{"low", "held0", "held1"}]
+    assert kube.running() == {"vip0", "vip1"}
