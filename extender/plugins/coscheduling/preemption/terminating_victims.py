@@ -192,6 +192,13 @@ class VictimTermination:
                 for place in manager.slots.of_group(group.key):
                     manager.slots.reserve(replace(place, expires=expires))
                 manager.permitted[group.key] = True
+            lacking = [
+                group.key for group in gang_set if not group.planned
+            ]  # a place was lost meanwhile, with its node say
+            manager.queue.move_to_active(lacking)
         log.info("room for a preempting gang is free group=%s", gang_set[0].key)
+        if lacking:
+            self.coscheduling.rounds.schedule_planning()  # else members without the others would hold what is there
+            return
         for group in gang_set:
             self.coscheduling.dispatcher.dispatch(group)

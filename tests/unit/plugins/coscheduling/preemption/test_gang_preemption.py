@@ -7,6 +7,7 @@ from unittest.mock import Mock, patch
 
 import pytest
 
+from extender.api import corev1
 from extender.plugins.coscheduling.dependencies import GangVictims, PreemptionDependencies, PreemptionRules
 from extender.plugins.coscheduling.planner import Placement
 from extender.plugins.coscheduling.preemption.gang_preemption import GangPreemption
@@ -138,3 +139,32 @@ def test_where_any_member_may_go_a_gang_preempts_a_part_of_another() -> None:
     kube.passes(10)
     assert kube.running("vip") == {"vip0", "vip1"}
     assert len(kube.running("low")) == 1
+
+
+@pytest.mark.parametrize("gated", [pytest.param(True, id="gated"), pytest.param(False, id="plain")])
+@pytest.mark.parametrize(
+    ("new", "running"),
+    [
+        pytest.param([node("n3", "1")], {"vip0", "vip1"}, id="it starts on another node"),
+        pytest.param([], set(), id="there is no other node: no member is held for nothing"),
+    ],
+)
+def test_a_gang_that_loses_a_node_while_its_victims_go_is_planned_anew_first(
+    new: list[corev1.Node], running: set[str], gated: bool
+) -> None:
+    lost = node("n2", "1")
+    kube = preempting.Preempting(World([node("n1", "1"), lost]))
+    lows = [on_node(member(f"low{number}", ""), f"n{number + 1}") for number in range(2)]
+    kube.create(*lows)
+    kube.apply(group("vip", 2))
+    kube.create(*(of_priority(member(f"vip{number}", "vip", gated=gated), 10) for number in range(2)))
+    kube.run()
+    assert {pod.name for pod in kube.ending()} == {"low0", "low1"}
+    for each in new:
+        kube.world.nodes[each.name] = each
+        kube.plugin.on_node(None, each)
+    kube.delete(lows[1])
+    del kube.world.nodes[lost.name]
+    kube.plugin.on_node(lost, None)
+    kube.passes(10)
+    assert (kube.running(), kube.held()) == (running, set())
