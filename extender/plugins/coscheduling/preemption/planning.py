@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from operator import attrgetter
 
@@ -39,11 +39,13 @@ Cost = tuple[int, int, int, int, int]
 
 @dataclass(frozen=True, slots=True)
 class VictimPlan:
-    """Where the gang goes once the victims are gone. awaited: UIDs of pods on its nodes that are terminating already."""
+    """Where the gang goes once the victims are gone. going: UIDs of pods on its nodes that are terminating already; awaited: those of them
+    whose room it needs."""
 
     placement: Placement
     victims: tuple[Evictable, ...]
     cost: Cost
+    going: frozenset[str] = frozenset()
     awaited: frozenset[str] = frozenset()
 
     @property
@@ -71,20 +73,20 @@ def plan_with_victims(
     problem = _Problem(snapshot_of(cluster), request, judge, evictable, pdbs, going)
     at_once = problem.plan(())
     if isinstance(at_once, Placement):
-        return problem.chosen(at_once, ())
+        return problem.awaiting(problem.chosen(at_once, ()))
     if not problem.useful:
         return at_once
     if RoomEstimate.applies(request):
         estimate = RoomEstimate(problem.cluster, request, judge, problem.useful)
         if estimate.fits(problem.useful) and (found := problem.search(estimate.fits)) is not None:
-            return problem.settled(found)
+            return problem.awaiting(problem.settled(found))
     everything = problem.plan(problem.useful)
     if not isinstance(everything, Placement):
         return everything
     found = problem.search(lambda gone: isinstance(problem.plan(gone), Placement))
     if found is None:  # the planner's time budget ran out during the search: evict what is known to be enough
         found = problem.chosen(everything, problem.unspared(everything, problem.useful))
-    return problem.settled(found)
+    return problem.awaiting(problem.settled(found))
 
 
 Fits = Callable[[Collection[Evictable]], bool]
@@ -105,24 +107,19 @@ class _Problem:
 
     def __post_init__(self) -> None:
         self._budgets = Budgets(self.pdbs, self.evictable)
-        gone = frozenset(self.going)
-        self._left_from = {
-            info.pod.metadata.uid: node.name
+        self._as_it_is, gone = self.cluster, frozenset(self.going)
+        self._going = [
+            Evictable(info, node.name, Kind.LONE)
             for node in (self.cluster.list() if gone else ())
             for info in node.pods
             if info.pod.metadata.uid in gone
-        }
-        if gone:
-            self.cluster = without_pods(self.cluster, dict.fromkeys(self._left_from.values(), gone))
+        ]
+        self.cluster = _without(self.cluster, self._going)
         self._at = {node.name: index for index, node in enumerate(self.cluster.list())}
         self.useful = [victim for victim in self.evictable if victim.node_name in self._at]
 
     def plan(self, gone: Collection[Evictable]) -> Placement | NoPlacement:
-        return planner.plan(self._stripped(gone), self.request, self.judge)
-
-    def _stripped(self, gone: Collection[Evictable]) -> NodeInfoLister:
-        by_node = grouped(gone, attrgetter("node_name"))
-        return without_pods(self.cluster, {name: {victim.uid for victim in here} for name, here in by_node.items()})
+        return planner.plan(_without(self.cluster, gone), self.request, self.judge)
 
     def search(self, fits: Fits) -> VictimPlan | None:
         """The cheapest plan of all regions; None if there is none. The caller knows that evicting all useful pods is enough."""
@@ -212,9 +209,12 @@ class _Problem:
         """The pods that have to go for this placement. Pods are spared in the order of `_costliest_first`."""
         used = set(placement.nodes.values())
         order = self._costliest_first([victim for victim in gone if victim.node_name in used])
-        promised = with_pods(self._stripped(gone), self.request.promised)
-        sparing = Sparing(list(promised.list()), self.request, self.judge, placement)
+        sparing = self._sparing(placement, gone)
         return with_their_gangs([victim for victim in order if not sparing.spare(victim)], self.evictable)
+
+    def _sparing(self, placement: Placement, gone: Collection[Evictable]) -> Sparing:
+        promised = with_pods(_without(self.cluster, gone), self.request.promised)
+        return Sparing(list(promised.list()), self.request, self.judge, placement)
 
     def settled(self, found: VictimPlan) -> VictimPlan:
         """Spares victims until each is needed where the gang goes.
@@ -232,11 +232,26 @@ class _Problem:
         return found
 
     def chosen(self, placement: Placement, victims: Sequence[Evictable]) -> VictimPlan:
-        used = set(placement.nodes.values())
-        awaited = frozenset(uid for uid, name in self._left_from.items() if name in used)
         ordered = list(victims)
         sort_slice(ordered, lambda a, b: more_important_pod(a.pod, b.pod))
-        return VictimPlan(placement, tuple(ordered), self._cost(ordered), awaited)
+        return VictimPlan(placement, tuple(ordered), self._cost(ordered))
+
+    def awaiting(self, found: VictimPlan) -> VictimPlan:
+        """With the pods that are going on its nodes. The gang waits for none beside which it has its places too: the last to go are tried
+        first. It waits for all of them if the planner, with the others there, would not go where the victims are.
+        """
+        used = set(found.placement.nodes.values())
+        going = sorted((each for each in self._going if each.node_name in used), key=_end, reverse=True)
+        if not going:
+            return found
+        sparing = self._sparing(found.placement, found.victims)
+        needed = [each for each in going if not sparing.spare(each)]
+        if len(needed) < len(going):
+            left = _without(self._as_it_is, (*found.victims, *needed))
+            placement = planner.plan(left, self.request, self.judge)
+            if not isinstance(placement, Placement) or not found.all_needed(placement):
+                needed = going
+        return replace(found, going=frozenset(map(_uid, going)), awaited=frozenset(map(_uid, needed)))
 
     def _cost(self, victims: Sequence[Evictable]) -> Cost:
         return (
@@ -246,6 +261,20 @@ class _Problem:
             sum(victim.priority + ABOVE_ANY_PRIORITY for victim in victims),
             len(victims),
         )
+
+
+_uid = attrgetter("uid")
+
+
+def _end(going: Evictable) -> float:
+    """A held member that lets go does so at once."""
+    stamp = going.pod.metadata.deletion_timestamp
+    return stamp.timestamp() if stamp is not None else 0.0
+
+
+def _without(cluster: NodeInfoLister, gone: Collection[Evictable]) -> NodeInfoLister:
+    by_node = grouped(gone, attrgetter("node_name"))
+    return without_pods(cluster, {name: {each.uid for each in here} for name, here in by_node.items()})
 
 
 def _first(last: int, holds: Callable[[int], bool]) -> int:

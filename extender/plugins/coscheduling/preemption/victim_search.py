@@ -160,13 +160,14 @@ class VictimSearch:
         )
 
     def gap(self, gang_set: Sequence[Group], snapshot: NodeInfoLister, found: VictimPlan) -> str:
-        """What the cluster would still have too little of for minResources once all have gone; empty if nothing: no pod goes in vain."""
+        """What the cluster would still have too little of for minResources once all have gone, those included for which the gang need not
+        wait; empty if nothing: no pod goes in vain."""
         with self._manager.lock:
             specs = [(group, spec) for group in gang_set if (spec := self._manager.specs.of(group)) is not None]
             specs = [(group, spec) for group, spec in specs if spec.min_resources is not None]
         if not specs:
             return ""
-        left = without(snapshot, found)
+        left = without(snapshot, replace(found, awaited=found.going))
         with self._manager.lock:
             names = {name: None for group, spec in specs for name in self._requests.resource_gap(group, spec, left)}
         return messages.resource_gap(names) if names else ""
@@ -213,7 +214,7 @@ class VictimSearch:
 
 
 def without(cluster: NodeInfoLister, found: VictimPlan) -> NodeInfoLister:
-    """The cluster once all have gone."""
+    """The cluster once the gang has the room that it waits for."""
     uids = {victim.uid for victim in found.victims} | found.awaited
     here = {node.name: {info.pod.uid for info in node.pods if info.pod.uid in uids} for node in cluster.list()}
     return without_pods(cluster, {name: gone for name, gone in here.items() if gone})

@@ -238,11 +238,16 @@ class Preempting(KubeScheduler):
             if not old.node_name:
                 self.delete(old)
             elif not old.deleting:
-                stamp = datetime.fromtimestamp(self._wall() + GRACE_SECONDS, UTC)
-                new = structs.replace(old, metadata=structs.replace(old.metadata, deletion_timestamp=stamp))
-                self.pods[uid] = new
-                self._shown(uid)
-                self.plugin.on_pod(old, new)
+                self.ends_in(old, GRACE_SECONDS)
+
+    def ends_in(self, pod: corev1.Pod, seconds: float) -> None:
+        """It is deleted with this grace period."""
+        stamp = datetime.fromtimestamp(self._wall() + seconds, UTC)
+        old = self.pods[pod.uid]
+        new = structs.replace(old, metadata=structs.replace(old.metadata, deletion_timestamp=stamp))
+        self.pods[pod.uid] = new
+        self._shown(pod.uid)
+        self.plugin.on_pod(old, new)
 
     def _shown(self, uid: str) -> None:
         if uid in self.world.on_nodes and self.pods[uid].node_name:

@@ -10,10 +10,12 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from extender.config.types import TopologyLevel
+from extender.framework.listers import NodeInfoLister
 from extender.framework.pod_info import PodInfo
 from extender.framework.preemption.fewest_violations import Budgets, FewestViolations
+from extender.plugins.coscheduling import planner
 from extender.plugins.coscheduling.dependencies import GangVictims
-from extender.plugins.coscheduling.planner import NoPlacement, Request
+from extender.plugins.coscheduling.planner import Judge, NoPlacement, Placement, Request
 from extender.plugins.coscheduling.planner.request import Topology
 from extender.plugins.coscheduling.preemption.evictable import Evictable, Kind, Rules
 from extender.plugins.coscheduling.preemption.planning import VictimPlan
@@ -204,6 +206,46 @@ def test_pods_that_are_going_are_waited_for() -> None:
     plan = Cluster(NODES, [FULL[0].terminating(), *FULL[1:]]).plan(_members(1), going={"a"})
     assert isinstance(plan, VictimPlan)
     assert plan.victims == ()
+    assert plan.awaited == {"a"}
+
+
+@pytest.mark.parametrize(
+    ("cpu", "going", "members", "awaited"),
+    [
+        pytest.param(4, {"late": 2}, 1, set(), id="there is room beside it"),
+        pytest.param(4, {"late": 2}, 2, {"late"}, id="the second member needs its room"),
+        pytest.param(4, {"late": 2, "soon": 2}, 1, {"soon"}, id="of two the one that goes first"),
+        pytest.param(4, {"late": 1, "soon": 2}, 1, {"soon"}, id="the one that goes last gives too little, and stays"),
+        pytest.param(4, {"late": 3, "soon": 1}, 1, {"late"}, id="the other gives too little"),
+    ],
+)
+def test_a_gang_waits_for_those_going_whose_room_it_needs(
+    cpu: int, going: dict[str, int], members: int, awaited: set[str]
+) -> None:
+    ends = {"soon": "2026-01-01T00:01:00Z", "late": "2026-01-01T01:00:00Z"}
+    pods = [_pod(name, "n1", cpu=str(asked)).terminating(ends[name]) for name, asked in going.items()]
+    plan = Cluster([_node("n1", cpu)], pods).plan(_members(members), going=set(going))
+    assert isinstance(plan, VictimPlan)
+    assert plan.going == set(going)
+    assert plan.awaited == awaited
+
+
+def test_a_gang_waits_for_all_of_them_where_the_planner_finds_no_place_beside_the_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """More than room is in its way, such as a volume that one pod alone may use: the decision would find no place either."""
+    at_first = planner.plan
+
+    def later(*args: object) -> NoPlacement:
+        return NoPlacement("a volume is in use", placed=0, needed=1)
+
+    def once(cluster: NodeInfoLister, request: Request, judge: Judge) -> Placement | NoPlacement:
+        monkeypatch.setattr(planner, "plan", later)
+        return at_first(cluster, request, judge)
+
+    monkeypatch.setattr(planner, "plan", once)
+    plan = Cluster([_node("n1", 4)], [_pod("a", "n1").terminating()]).plan(_members(1), going={"a"})
+    assert isinstance(plan, VictimPlan)
     assert plan.awaited == {"a"}
 
 
