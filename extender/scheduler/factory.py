@@ -202,7 +202,9 @@ class _Assembly:
         )
         self._verdicts = GroupVerdicts(api, self._recorder, self._leads, self._clock)
         by_eviction_api = configuration.evict_through == "eviction"
-        self._evictor = ApiEvictor(api, self._recorder, self._leads, self._clock, by_eviction_api=by_eviction_api)
+        self._evictor = ApiEvictor(
+            api, self._recorder, self._leads, self._clock, by_eviction_api=by_eviction_api, pdbs=self._budgets
+        )
         self._once = _OnceSynced(settled, self._informers.has_synced)
         self._pod_groups = self._new_pod_group_controller()
         self._observed = ObservedSettings(configuration, self._bound_by_us, self._clock)
@@ -217,7 +219,6 @@ class _Assembly:
         configuration, lease = self._configuration, self._configuration.leader_lease
         namespace = lease.namespace if lease is not None else ""
         most_offered = _most_nodes_offered(configuration)
-        lister = self._framework_dependencies.lister
         bell = Bell(self._api, namespace, self._leads, self._steering.background, self._steering.activate)
         return CoschedulingDependencies(
             newest_snapshot=self._cache.snapshot,
@@ -242,10 +243,13 @@ class _Assembly:
             preemption=PreemptionDependencies(
                 evictor=self._evictor,
                 rules=PreemptionRules.of(configuration),
-                pdbs=lambda: list(lister(policyv1.PodDisruptionBudget).list()),
+                pdbs=self._budgets,
                 assumed=self._cache.assumed_uids,
             ),
         ).configured(configuration)
+
+    def _budgets(self) -> list[policyv1.PodDisruptionBudget]:
+        return list(self._framework_dependencies.lister(policyv1.PodDisruptionBudget).list())
 
     def _list_succeeded_pods(self, namespace: str, found: Callable[[Iterable[corev1.Pod]], None]) -> None:
         self._steering.background(partial(hand_over_ended_pods, SUCCEEDED_PODS, self._api, namespace, found))

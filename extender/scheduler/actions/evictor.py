@@ -10,14 +10,16 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from extender import failpoints
-from extender.api import corev1
+from extender.api import corev1, policyv1
 from extender.client.errors import ApiError, ConflictError, NotFoundError, TooManyRequestsError, is_transient
 from extender.client.interface import API, PODS, EventRecorder, Preconditions, pod_reference
 from extender.client.status_patch import patch_pod_status
 from extender.crash import crashed
+from extender.framework.pod_info import PodInfo
+from extender.framework.preemption.disruption_budgets import split_by_violation
 from extender.framework.preemption.executor import DISRUPTION_TARGET, PREEMPTION_BY_SCHEDULER
 from extender.plugins.coscheduling.dependencies import Done, Eviction
 from extender.retry import Retry
@@ -43,14 +45,16 @@ class ApiEvictor:
         clock: Callable[[], float],
         *,
         by_eviction_api: bool = False,
+        pdbs: Callable[[], Sequence[policyv1.PodDisruptionBudget]] = tuple,
         run: Callable[[Callable[[], None]], None] | None = None,
     ) -> None:
-        """run: where it all happens; by default on a thread of its own."""
+        """pdbs: all that there are. run: where it all happens; by default on a thread of its own."""
         self._api = api
         self._recorder = recorder
         self._leading = leading
         self._clock = clock
         self._by_eviction_api = by_eviction_api
+        self._pdbs = pdbs
         self._pool = WorkerPool("evictor", 1)
         self._run = run if run is not None else self._pool.submit
         self._stopping = threading.Event()
@@ -147,7 +151,11 @@ class ApiEvictor:
         )
 
     def _those_that_are_there(self, eviction: Eviction) -> list[corev1.Pod] | str:
-        """A dry run of all: one that is gone by now needs no eviction; where one may not go none does."""
+        """A dry run of all: one that is gone by now needs no eviction; where one may not go none does.
+
+        The dry run counts each by itself. Where budgets count, they are enough for all of them together, or none goes; a pod that is not
+        ready uses none up where the dry run lets it go.
+        """
         there = []
         for victim in eviction.victims:
             try:
@@ -159,6 +167,10 @@ class ApiEvictor:
             except ApiError as error:
                 return f'pod "{victim.key}" cannot be deleted: {error}'
             there.append(victim)
+        if self._evicts(eviction) and not eviction.despite_budgets:  # else what is left is a fraction already
+            beyond, _ = split_by_violation([PodInfo(victim) for victim in there if _is_ready(victim)], self._pdbs())
+            if beyond:
+                return f'pod "{beyond[0].pod.key}" may not be evicted with the others: a disruption budget does not allow all of them'
         return there
 
     def _tell(self, victim: corev1.Pod, eviction: Eviction) -> str:
@@ -204,3 +216,7 @@ class ApiEvictor:
                 if pause is None or of_a_budget or not is_transient(error):
                     raise
                 self._stopping.wait(pause)
+
+
+def _is_ready(pod: corev1.Pod) -> bool:
+    return any(condition.type == "Ready" and condition.status == "True" for condition in pod.status.conditions)

@@ -218,6 +218,11 @@ class _Assembly:
 
     def _preemption(self, framework_dependencies: FrameworkDependencies) -> PreemptionDependencies:
         dependencies, settings = self._dependencies, self._extender or ExtenderConfiguration()
+        budgets = framework_dependencies.lister(policyv1.PodDisruptionBudget)
+
+        def pdbs() -> list[policyv1.PodDisruptionBudget]:
+            return list(budgets.list())
+
         evictor = ApiEvictor(
             self._api,
             dependencies.recorder,
@@ -225,12 +230,13 @@ class _Assembly:
             dependencies.clock,
             run=dependencies.spawn,
             by_eviction_api=settings.evict_through == "eviction",
+            pdbs=pdbs,
         )
         evictor.ask()
         return PreemptionDependencies(
             evictor=evictor,
             rules=PreemptionRules.of(settings),
-            pdbs=lambda: list(framework_dependencies.lister(policyv1.PodDisruptionBudget).list()),
+            pdbs=pdbs,
             assumed=self._cache.assumed_uids,
             wall=self._wall,
         )

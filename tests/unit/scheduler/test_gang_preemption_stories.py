@@ -307,16 +307,30 @@ def test_where_one_victim_may_not_go_none_does() -> None:
         assert reserved(bench) == {}
 
 
-def test_budgets_are_asked_for_all_before_any_pod_is_evicted_through_the_eviction_api() -> None:
+@pytest.mark.parametrize(
+    ("protected", "allowed"),
+    [
+        pytest.param([1], 0, id="it allows none"),
+        pytest.param([0, 1], 1, id="it allows each by itself, and not both"),
+    ],
+)
+def test_budgets_are_asked_for_all_before_any_pod_is_evicted_through_the_eviction_api(
+    protected: list[int], allowed: int
+) -> None:
     with running(ExtenderConfiguration(evict_through="eviction")) as bench:
         bench.until(bench.may_evict, "evictions are allowed")
         for i in range(2):
             bench.node(f"n{i}", cpu="1")
-        pods = [bench.pod("low0", node="n0"), bench.pod("low1", node="n1", labels={"app": "web"})]
+        ready = {"conditions": [{"type": "Ready", "status": "True"}]}
+        labels = [{"app": "web"} if number in protected else {} for number in range(2)]
+        pods = [bench.pod(f"low{i}", node=f"n{i}", labels=labels[i]) for i in range(2)]
+        for pod in pods:
+            bench.api.patch(PODS, pod.name, {"status": ready}, namespace=pod.namespace, subresource="status")
+        bench.until(lambda: all(bench.store(PODS).get(pod.key).status.conditions for pod in pods), "they are ready")
         budget = {
             "metadata": {"name": "web", "namespace": "default"},
             "spec": {"selector": {"matchLabels": {"app": "web"}}},
-            "status": {"disruptionsAllowed": 0},
+            "status": {"disruptionsAllowed": allowed},
         }
         bench.api.create(POD_DISRUPTION_BUDGETS, budget)
         refused(bench, gang(bench, 2)[0])

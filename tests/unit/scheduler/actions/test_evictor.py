@@ -15,7 +15,7 @@ from extender.plugins.coscheduling.dependencies import Eviction
 from extender.retry import Retry
 from extender.scheduler.actions import evictor as module
 from extender.scheduler.actions.evictor import ApiEvictor
-from tests.objects import make_pod
+from tests.objects import make_pdb, make_pod
 
 
 @pytest.mark.faults
@@ -146,6 +146,58 @@ def test_through_the_eviction_api_budgets_forbid_what_kube_scheduler_would_not_d
     evictor.evict(Eviction(victims, "pod vip", by, "x", despite_budgets=despite_budgets), told.append)
     assert ("disruption budget" not in told[0]) == goes
     assert all(pod.deleting for pod in api.list_page(PODS).items) == goes
+
+
+class _CountedDown(EmbeddedAPI):
+    """As the API server: a dry run counts each pod by itself, an eviction uses the budget up."""
+
+    def __init__(self, left: int) -> None:
+        super().__init__()
+        self._left = left
+
+    def evict(self, pod: corev1.Pod, *, dry_run: bool = False) -> None:
+        ready = bool(pod.status.conditions)
+        if ready and self._left <= 0:
+            raise TooManyRequestsError("Cannot evict pod as it would violate the pod's disruption budget.")
+        self._left -= ready and not dry_run
+        self.delete(PODS, pod.name, pod.namespace, dry_run=dry_run)
+
+
+@pytest.mark.parametrize(
+    ("allowed", "ready", "goes"),
+    [
+        pytest.param(1, "ab", False, id="it allows one of two"),
+        pytest.param(2, "ab", True, id="it allows both"),
+        pytest.param(1, "a", True, id="one that is not ready uses none up"),
+    ],
+)
+def test_through_the_eviction_api_a_budget_that_is_not_enough_for_all_lets_none_go(
+    allowed: int, ready: str, goes: bool
+) -> None:
+    """The dry run of each passes; the first went, and the others stayed as a fraction."""
+    api, told = _CountedDown(allowed), list[str]()
+    budget = make_pdb().name("budget").match({"app": "g"}).disruptions_allowed(allowed).obj()
+    evictor = ApiEvictor(
+        api,
+        Recorder(api),
+        lambda: True,
+        lambda: 0.0,
+        by_eviction_api=True,
+        pdbs=lambda: [budget],
+        run=lambda job: job(),
+    )
+    victims = []
+    for name in "ab":
+        conditions = [{"type": "Ready", "status": "True"}] if name in ready else []
+        body = make_pod().name(name).label("app", "g").node("n1").json() | {"status": {"conditions": conditions}}
+        victims.append(api.create(PODS, body))
+    evictor.evict(Eviction(victims, "PodGroup default/g", pod_reference(victims[0]), "x"), told.append)
+    assert [pod.name for pod in api.list_page(PODS).items if not pod.deleting] == ([] if goes else ["a", "b"])
+    assert told == [
+        ""
+        if goes
+        else 'pod "default/b" may not be evicted with the others: a disruption budget does not allow all of them'
+    ]
 
 
 @pytest.mark.parametrize(
