@@ -51,7 +51,7 @@ class SlowAPI(EmbeddedAPI):
     ) -> None:
         super().delete(resource, name, namespace, preconditions=preconditions, dry_run=True)
         if not dry_run:
-            self.patch(PODS, name, {"metadata": {"deletionTimestamp": "2999-01-01T00:00:00Z"}}, namespace=namespace)
+            self.patch(PODS, name, {"metadata": {"deletionTimestamp": now_text()}}, namespace=namespace)
 
     def finish(self, pod: corev1.Pod) -> None:
         super().delete(PODS, pod.name, pod.namespace)

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from extender.api.schedulingv1alpha1 import POD_GROUP_LABEL
+from extender.client.status_patch import now_text
 from extender.plugins.registry import new_registry
 from extender.simulation.evaluation import evaluate
 from extender.simulation.scenario import BuiltScenario
@@ -299,7 +300,7 @@ def test_the_gangs_victims_are_told_node_by_node_with_budgets_and_broken_gangs()
 
 def test_pods_that_go_anyway_are_waited_for() -> None:
     going = pod("going", on="n1")
-    going["metadata"]["deletionTimestamp"] = "2999-01-01T00:00:00Z"
+    going["metadata"]["deletionTimestamp"] = now_text()
     answer = _preemption(waiting("", gang(members=1), 1, nodes=nodes(1), pods=[going]))["gang"]
     assert (answer["victims"], answer["awaited"], "whyNot" in answer) == ([], ["default/going"], False)
 

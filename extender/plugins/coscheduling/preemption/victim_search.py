@@ -34,6 +34,7 @@ from extender.plugins.coscheduling.state.group import Group
 from extender.plugins.coscheduling.state.pod_group_manager import by_turns
 
 GOING_SECONDS = 60.0  # how much longer than its grace period a pod that is being deleted may take
+LONGEST_END_SECONDS = 3600.0  # a pod that is deleted with a longer grace period stays, for all that a plan knows
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,9 +174,11 @@ class VictimSearch:
         return messages.resource_gap(names) if names else ""
 
     def _goes_anyway(self, pod: corev1.Pod) -> bool:
-        """One that takes much longer than it was given is not counted on."""
+        """One that takes much longer than it was given is not counted on, nor one that was given years."""
         stamp = pod.metadata.deletion_timestamp
-        return stamp is not None and not pod.terminal and stamp.timestamp() + GOING_SECONDS > self.dependencies.wall()
+        if stamp is None or pod.terminal:
+            return False
+        return -GOING_SECONDS < stamp.timestamp() - self.dependencies.wall() <= LONGEST_END_SECONDS
 
     def explain(self, key: str) -> PreemptionView | None:
         """For a page: the victims that the group would need, and why it does not preempt them."""

@@ -171,11 +171,11 @@ def test_a_gang_that_loses_a_node_while_its_victims_go_is_planned_anew_first(
 
 
 def test_a_gang_does_not_wait_for_a_pod_on_its_nodes_that_goes_without_making_room_for_it() -> None:
-    """It has an hour to end, beside which the first member fits. The second needs the room of a victim."""
+    """It has half an hour to end, beside which the first member fits. The second needs the room of a victim."""
     kube = preempting.Preempting(World([node("n1", "3"), node("n2", "2")]))
     slow, low = on_node(member("slow", ""), "n1"), on_node(member("low", "", cpu=2), "n2")
     kube.create(slow, low)
-    kube.ends_in(slow, 3600.0)
+    kube.ends_in(slow, 1800.0)
     kube.apply(group("vip", 2))
     kube.create(*(of_priority(member(f"vip{number}", "vip", cpu=2, gated=True), 10) for number in range(2)))
     kube.run()
