@@ -192,9 +192,8 @@ class VictimTermination:
                 for place in manager.slots.of_group(group.key):
                     manager.slots.reserve(replace(place, expires=expires))
                 manager.permitted[group.key] = True
-            lacking = [
-                group.key for group in gang_set if not group.planned
-            ]  # a place was lost meanwhile, with its node say
+            # A place may have been lost meanwhile, with its node.
+            lacking = [group.key for group in gang_set if not group.planned]
             manager.queue.move_to_active(lacking)
         log.info("room for a preempting gang is free group=%s", gang_set[0].key)
         if lacking:
