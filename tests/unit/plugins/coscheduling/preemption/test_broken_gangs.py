@@ -48,9 +48,9 @@ class Town(Preempting):
         super().wake()
         self.evictions.asked = asked
 
-    def passes(self, seconds: float) -> None:
-        for _ in range(int(seconds)):
-            self.world.clock.now += 1.0
+    def passes(self, seconds: float, step: float = 1.0) -> None:
+        for _ in range(int(seconds / step)):
+            self.world.clock.now += step
             self.plugin.tick()
             self.run()
 
