@@ -238,8 +238,9 @@ class GangSetPlanning:
             if not self._still_holds(attempt, result):
                 return False
             expires = manager.clock() + lease_of(gang_set, result.nodes, self._lease_seconds)
-            note_places(manager, gang_set, request, result, waves, expires)
-            if attempt.gathering is not None:
+            gathers = attempt.gathering is not None
+            note_places(manager, gang_set, request, result, waves, expires, gathers=gathers)
+            if gathers:
                 self._early_starts.release_surplus(attempt.group)
             for group in gang_set:
                 group.last_diagnosis = None

@@ -65,9 +65,12 @@ def note_places(
     placement: planner.Placement,
     waves: Sequence[frozenset[str]],
     expires: float,
+    *,
+    gathers: bool = False,
 ) -> None:
     """The gang set has its places, and is denied no longer; a member that has gone meanwhile gets none. The manager's lock is held.
 
+    gathers: it was still being made when the plan began: those to come have the time of any place, and no later phase's.
     Those of members that a start has left behind are firm, whether or not victims have to go from them first.
     """
     if request.tree is not None:
@@ -91,7 +94,8 @@ def note_places(
                 )
             manager.slots.reserve(slot)
     if placement.kept:
-        manager.places.keep_for_members_to_come(gang_set[0], placement.kept, manager.clock() + manager.to_come_seconds)
+        until = expires if gathers else manager.clock() + manager.to_come_seconds
+        manager.places.keep_for_members_to_come(gang_set[0], placement.kept, until)
     for group in gang_set:
         group.planned = True
         for member in group.members.values():

@@ -58,6 +58,20 @@ def test_members_are_held_as_they_come_and_the_last_one_starts_all(kube: KubeSch
     passes(kube, 60.0)
 
 
+def test_members_that_come_have_the_time_to_bind_where_no_room_is_kept_for_later_phases(world: Make) -> None:
+    kube = starting(world, members_to_come_seconds=0)
+    kube.apply(group(minimum=4))
+    first, *others = members(3, gated=True)
+    kube.create(first)
+    kube.world.run_tasks()
+    kube.create(*others)
+    passes(kube, 0.2)  # before kube-scheduler has asked about all
+    assert kube.held() == {"g0", "g1", "g2"}
+    come(kube, member("last", gated=True))
+    assert kube.starts == [{"g0", "g1", "g2", "last"}]
+    assert kube.world.plans == 1
+
+
 def test_without_early_start_nothing_is_held(world: Make) -> None:
     kube = starting(world, early_start=False)
     kube.apply(group(minimum=4))
