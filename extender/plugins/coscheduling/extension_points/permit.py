@@ -85,7 +85,7 @@ class GangPermit:
             alone = schedules_alone(group, spec, pod.uid)
             if not alone and (cause := missing_peer_gang(manager, group)):
                 return unschedulable(cause), 0  # it went while kube-scheduler bound our volumes
-            moved = self._moved(group, pod, node_name)
+            moved = self._moved(group, spec, pod, node_name)
             if not moved.success:
                 return moved, 0
             group.happened(pod.uid, MemberEvent.HELD, node_name)
@@ -97,12 +97,17 @@ class GangPermit:
             others = [member for member in waiting(gang_set) if member[1] != pod.uid]
             return self._gang_start.start([*others, (group, pod.uid)], arriving=pod.uid), 0
 
-    def _moved(self, group: Group, pod: corev1.Pod, node_name: str) -> Status:
+    def _moved(self, group: Group, spec: GroupSpec, pod: corev1.Pod, node_name: str) -> Status:
         """Whether a member that comes to another node than its own may be held there: its place has moved on its way. Held where
-        the room went to others it would end the holds of all at the start."""
+        the room went to others it would end the holds of all at the start. Where its gang's early start has ended on its way it would
+        be held for members that need not come."""
         place = self._manager.slots.get(pod.uid)
         if place is not None and place.node_name == node_name:
             return SUCCESS
+        if place is None and group.gathered_in_vain and not schedules_alone(group, spec, pod.uid):
+            there = group.members.keys()
+            if needs(group, spec, there):
+                return unschedulable(messages.not_enough_siblings(pod.name, len(there), spec.min_member))
         snapshot = self._with.newest_snapshot()
         if level := self._domains.left(group, pod.uid, node_name, snapshot):
             return unschedulable(messages.planned_elsewhere(level))

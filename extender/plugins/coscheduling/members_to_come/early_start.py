@@ -118,7 +118,7 @@ class EarlyStarts:
     def _dropped(self, key: str) -> None:
         self._keys.pop(key, None)
         if (group := self._manager.groups.get(key)) is not None:
-            group.gathering, group.gathered = None, False
+            group.gathering, group.gathered, group.gathered_in_vain = None, False, False
 
     def _may_gather(self, group: Group, spec: GroupSpec) -> bool:
         """Whether room may be kept for its missing members: only where they are plainly like those that there are."""
@@ -183,7 +183,7 @@ class EarlyStarts:
             return
         group.gathering.over = True
         group.gathering = None
-        group.gathered = bool(group.members)
+        group.gathered = group.gathered_in_vain = bool(group.members)
         self._keys.pop(group.key, None)
         spec = manager.specs.of(group)
         there, minimum = len(group.members), spec.min_member if spec is not None else 0

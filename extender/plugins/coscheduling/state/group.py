@@ -113,6 +113,7 @@ class Group:
     in_part: bool = False  # no member has come for so long that those which are missing are taken to be made later
     gathering: Gathering | None = None
     gathered: bool = False  # it has gathered since it was empty
+    gathered_in_vain: bool = False  # and that has ended before all its members were there
     # what it asks for in its present phase: `spec`, without members that have ended or are made later; None: not computed since a change
     current: GroupSpec | None = None
     changes: int = 0  # grows with each change of a member

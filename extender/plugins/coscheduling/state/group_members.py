@@ -242,6 +242,7 @@ def forget(group: Group, uid: str) -> Effects:
         if member.ref.lightweight:
             group.asks_anew()
     group.gathered = group.gathered and bool(group.members)
+    group.gathered_in_vain = group.gathered_in_vain and group.gathered
     if not (group.assigned or group.starting):
         group.whole_of = 0  # those that come next start anew
         if group.ended:  # without a controller they need a sibling on a node

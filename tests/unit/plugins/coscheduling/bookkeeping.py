@@ -335,6 +335,11 @@ GROUP_RULES: Mapping[str, Rule] = {
     "ended_phase": _nothing,
     "in_part": _nothing,
     "gathering": _gathering,
+    "gathered_in_vain": lambda _, group: (
+        ("it has not gathered",)
+        if group.gathered_in_vain and (group.gathering is not None or not group.gathered)
+        else ()
+    ),
     "gathered": lambda _, group: ("it has no member",) if group.gathered and not group.members else (),
     "current": _current,
     "wishes": _exactly(

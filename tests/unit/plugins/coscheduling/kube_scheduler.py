@@ -214,6 +214,14 @@ class KubeScheduler:
         else:
             self._refused(pod, text)
 
+    def filter_call(self, pod: corev1.Pod) -> str:
+        """The first half of an attempt: the node that it is to be bound to, with `bind_call`."""
+        self.active.pop(pod.uid, None)
+        return self.world.filter(pod)
+
+    def bind_call(self, pod: corev1.Pod, node_name: str) -> None:
+        self._bind(pod, node_name)
+
     def _ask(self, pod: corev1.Pod, offered: Sequence[NodeInfo]) -> tuple[str, str]:
         """The node that our filter leaves, or none, and why."""
         state, passing = CycleState(), list[str]()

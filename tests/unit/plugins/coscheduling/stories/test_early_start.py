@@ -94,6 +94,20 @@ def test_silence_ends_it_and_the_gang_waits_as_any_other(kube: KubeScheduler) ->
     assert "single" in kube.running()
 
 
+def test_a_member_whose_bind_call_comes_after_the_end_is_not_held(kube: KubeScheduler) -> None:
+    kube.apply(group(minimum=4))
+    come(kube, *members(2))
+    late = member("late")
+    kube.create(late)
+    node_name = kube.filter_call(late)
+    passes(kube, 10.0)
+    kube.bind_call(late, node_name)
+    assert kube.held() == set()
+    assert kube.told["late"] == SIBLINGS.replace("g0", "late").format(3, 4)
+    come(kube, member("last"))
+    assert kube.starts == [{"g0", "g1", "late", "last"}]
+
+
 def test_as_long_as_members_keep_coming_there_is_no_silence(kube: KubeScheduler) -> None:
     kube.apply(group(minimum=4))
     for pod in members(3):
