@@ -145,7 +145,10 @@ class GangParts:
     def _observe(self) -> None:
         """What events and time lead to."""
         manager, dependencies, rounds, holds = self.manager, self.dependencies, self.rounds, self.holds
-        self.ended_members = EndedMembers(manager, dependencies, rounds.schedule_planning, self.dispatcher.steering)
+        recheck = self.gang_permit.recheck
+        self.ended_members = EndedMembers(
+            manager, dependencies, rounds.schedule_planning, self.dispatcher.steering, recheck
+        )
         self.observer = GangObserver(manager, dependencies, self.ended_members.is_short, self.stories.came_into)
         self.waiting_gangs = WaitingGangs(manager, self.observer, dependencies.foreign)
         self.stale_refusals = StaleRefusals(manager, self.dispatcher.steering)
@@ -155,7 +158,7 @@ class GangParts:
         self.expired_slots = ExpiredSlots(
             manager, rounds.drop_plan, rounds.schedule_planning, dependencies.has_unbound_claims, self.bind_slots
         )
-        self.events = GroupEvents(manager, rounds, self.dispatcher, holds, self.gang_permit.recheck, dependencies)
+        self.events = GroupEvents(manager, rounds, self.dispatcher, holds, recheck, dependencies)
         self.lead_changes = LeadChanges(
             manager, rounds, holds, self.observer.tell_anew, dependencies.may_plan, self.events.on_capacity_freed
         )

@@ -33,11 +33,14 @@ class EndedMembers:
         dependencies: CoschedulingDependencies,
         schedule_planning: Callable[[], None],
         steering: OrderedSteering,
+        recheck: Callable[[Group], None],
     ) -> None:
+        """recheck: starts a gang that is complete now without another bind call."""
         self._manager = manager
         self._with = dependencies
         self._steering = steering
         self._schedule_planning = schedule_planning
+        self._recheck = recheck
         self._ask_at: dict[str, float] = {}  # keys of gangs that are short of members -> when
         self._began = manager.wall()
         manager.registry.on_dropped.append(self._forget)
@@ -116,6 +119,8 @@ class EndedMembers:
         manager.notes.forget(key)
         manager.queue.move_to_active((key,))
         self._steering.activate(key, [group.members[uid].pod for uid in group.refused - group.gated])
+        if group.in_permit:
+            self._recheck(group)
 
 
 def _is_sibling(group: Group, ended: corev1.Pod, *, bare: bool) -> bool:

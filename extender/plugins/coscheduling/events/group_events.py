@@ -35,14 +35,14 @@ class GroupEvents:
         recheck: Callable[[Group], None],
         dependencies: CoschedulingDependencies,
     ) -> None:
-        """recheck: starts a gang that is complete now, after minMember was lowered or a group was named no longer."""
+        """recheck: starts a gang that is complete now without another bind call."""
         self._manager = manager
         self._rounds = rounds
         # claims that have changed since gangs were last looked through; None: any may have
         self._claims: frozenset[str] | None = frozenset()
         self._with = dependencies
         void_plans = VoidPlans(manager, rounds)
-        self._pods = PodEvents(manager, rounds, dispatcher, holds, void_plans, self.on_capacity_freed)
+        self._pods = PodEvents(manager, rounds, dispatcher, holds, void_plans, self.on_capacity_freed, recheck)
         self._objects = ObjectEvents(manager, rounds, dispatcher, holds, void_plans, recheck)
         self.on_pod = self._pods.on_pod
         self.on_pod_group = self._objects.on_pod_group

@@ -59,7 +59,9 @@ class PodEvents:
         holds: Holds,
         void_plans: VoidPlans,
         on_capacity_freed: Callable[[], None],
+        recheck: Callable[[Group], None],
     ) -> None:
+        """recheck: starts a gang that is complete now without another bind call."""
         self._manager = manager
         self._rounds = rounds
         self._dispatcher = dispatcher
@@ -67,6 +69,7 @@ class PodEvents:
         self._holds = holds
         self._void_plans = void_plans
         self._on_capacity_freed = on_capacity_freed
+        self._recheck = recheck
 
     def on_pod(self, old: corev1.Pod | None, new: corev1.Pod | None) -> None:
         """Keeps the members; a group that gained its quorum, or room that came free, is looked at in the background.
@@ -172,6 +175,9 @@ class PodEvents:
             update_once_satisfied(manager, group)
         for each in concerned:
             manager.notes.forget(each.key)
+            # another was bound elsewhere, is waited for no longer, or fewer are asked for: no call comes that would start them
+            if each.in_permit and each.gathering is None:
+                self._recheck(each)
         gave_back = bool(manager.slots.to_come(group.key)) and give_back(manager, group)
         return gave_back or self._matters(group, new)
 

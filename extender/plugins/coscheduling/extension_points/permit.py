@@ -126,14 +126,13 @@ class GangPermit:
         return min(seconds + late, limit)
 
     def recheck(self, group: Group) -> None:
-        """After minMember was lowered, or a group was named no longer: starts the gang if it is complete now."""
+        """After fewer members are asked for or waited for, or a group is named no longer: starts the gang if it is complete now."""
         with self._manager.lock:
             spec = self._manager.specs.valid(group)
             if spec is None or missing_group(self._manager, group):
                 return
             gang_set = gang_set_of(self._manager, group)
-            held = waiting(gang_set)
-            if held and all(is_complete(self._manager, each) for each in gang_set):
+            if all(is_complete(self._manager, each) for each in gang_set) and (held := waiting(gang_set)):
                 self._gang_start.start(held, arriving="")
 
     def pre_bind(self, state: CycleState, pod: corev1.Pod, node_name: str, handle: Handle) -> Status:

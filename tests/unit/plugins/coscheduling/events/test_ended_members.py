@@ -14,6 +14,7 @@ from extender.api import corev1
 from extender.api.metav1 import Condition, OwnerReference
 from extender.api.schedulingv1alpha1 import PodGroup, PodGroupStatus
 from extender.plugins.coscheduling import messages
+from extender.plugins.coscheduling.events.ended_members import AGAIN_SECONDS
 from tests.unit.plugins.coscheduling.conftest import World, node
 from tests.unit.plugins.coscheduling.kube_scheduler import KubeScheduler, group, member, members, on_node
 from tests.unit.plugins.coscheduling.starting import bound_by
@@ -52,6 +53,10 @@ class Job:
             self.kube.plugin.tick()
             self.kube.world.clock.now += 2.0
         self.kube.run()
+
+    def has_succeeded(self, name: str) -> None:
+        """And no watch has ever shown it."""
+        self._succeeded.append(on_node(of(member(name), "job"), "n0"))
 
     def succeeds(self, name: str) -> None:
         self._succeeded.append(self.kube.pods[f"default/{name}"])
@@ -111,6 +116,24 @@ def test_what_is_left_of_a_gang_that_was_scaled_down_gets_its_head_back(job: Job
         job.extender_restarts()
     job.create("head")
     assert job.running == {"c", "head"}
+
+
+def test_held_members_start_once_the_one_that_is_missing_is_known_to_have_ended(world: Make) -> None:
+    """They waited until their holds timed out, for a bind call that never comes."""
+    made = Job(world)
+    made.create("a", "b")
+    last = of(member("last"), "job")
+    made.kube.create(last)
+    made.kube.world.run_tasks()
+    for name in ("a", "b"):
+        pod = made.kube.pods[f"default/{name}"]
+        made.kube.bind_call(pod, made.kube.filter_call(pod))
+    made.kube.delete(last)
+    assert made.kube.held() == {"a", "b"}
+    made.has_succeeded("before")
+    made.kube.world.clock.now += AGAIN_SECONDS
+    made.run()
+    assert made.running == {"a", "b"}
 
 
 def test_members_that_are_there_are_placed_together(job: Job) -> None:

@@ -1,4 +1,5 @@
-"""Of what happens to pods: a slot that goes with its member is room for others; what is known already changes nothing of a gang."""
+"""Of what happens to pods: held members start once they are enough; a slot that goes with its member is room for others; what is known
+already changes nothing of a gang."""
 
 from __future__ import annotations
 
@@ -66,3 +67,61 @@ def test_a_binding_that_is_known_is_no_change_of_its_gang_when_the_watch_shows_i
     gang = manager.groups["default/g"]
     assert (gang.members[first.uid].state, gang.unconfirmed) == (MemberState.BOUND, set())
     assert manager.slots.get(first.uid) is None
+
+
+LIGHTWEIGHT = "pod-group.scheduling.sigs.k8s.io"
+
+
+def lightweight(pod: corev1.Pod, minimum: int) -> corev1.Pod:
+    """Of a gang that its pods' labels alone make."""
+    labels = {f"{LIGHTWEIGHT}/name": "g", f"{LIGHTWEIGHT}/min-available": str(minimum)}
+    return structs.replace(pod, metadata=structs.replace(pod.metadata, labels=labels))
+
+
+def all_but_the_last_are_held(kube: KubeScheduler, *pods: corev1.Pod) -> None:
+    kube.create(*pods)
+    kube.world.run_tasks()
+    for pod in pods[:-1]:
+        kube.bind_call(pod, kube.filter_call(pod))
+    assert kube.held() == {pod.name for pod in pods[:-1]}
+
+
+@pytest.fixture
+def kube(world: Make) -> KubeScheduler:
+    return KubeScheduler(world([node(f"n{number}", "2") for number in range(3)]))
+
+
+def test_held_members_start_once_the_last_one_is_bound_by_another(kube: KubeScheduler) -> None:
+    """Otherwise they waited until their holds timed out, for a bind call that never comes."""
+    pods = members(3)
+    kube.apply(group("g", 3))
+    all_but_the_last_are_held(kube, *pods)
+    kube.active.clear()
+    kube.create(on_node(pods[2], "n2"))
+    kube.run()
+    assert kube.starts == [{"g0", "g1"}]
+
+
+def test_held_members_start_once_the_last_one_is_waited_for_no_longer(kube: KubeScheduler) -> None:
+    """The gang was whole, and has been scaled down since: what there is of it is enough."""
+    first, *others = members(3)
+    kube.apply(group("g", 3))
+    kube.create(first, *others)
+    kube.run()
+    kube.delete(*others)
+    replaced = members(2, prefix="new")
+    all_but_the_last_are_held(kube, *replaced)
+    kube.delete(replaced[1])
+    kube.run()
+    assert kube.starts == [{"g0", "g1", "g2"}, {"new0"}]
+
+
+def test_held_members_start_once_their_own_labels_ask_for_no_more(kube: KubeScheduler) -> None:
+    pods = [lightweight(member(f"g{number}", ""), 3) for number in range(3)]
+    all_but_the_last_are_held(kube, *pods)
+    kube.active.clear()
+    for pod in pods:
+        kube.pods[pod.uid] = lightweight(pod, 2)
+        kube.plugin.on_pod(pod, kube.pods[pod.uid])
+    kube.run()
+    assert kube.starts == [{"g0", "g1"}]
