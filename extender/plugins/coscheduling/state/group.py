@@ -170,6 +170,16 @@ class Group:
         self.changed()
         self._by_state[member.state].add(uid)
 
+    def take_out(self, uid: str) -> None:
+        """As if it had not been added; what holds it holds it still. It need not have been."""
+        member = self.members.pop(uid, None)
+        if member is not None:
+            self._by_state[member.state].discard(uid)
+        self.unconfirmed.discard(uid)
+        self.claiming.discard(uid)
+        self.set_gated(uid, False)
+        self.changed()
+
     def changed(self) -> None:
         """It has another member, one of its members counts otherwise, or its phases are known better: what it asks for in its phase may be
         another. A member that changes and counts as before (`counts_alike`), or moves to another state, is not told here."""

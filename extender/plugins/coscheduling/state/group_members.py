@@ -103,8 +103,21 @@ Effects = tuple[Effect, ...]
 
 def upsert(group: Group, pod: corev1.Pod, ref: GroupRef, gate: str, *, alike: bool = False) -> Effects:
     """The member as it is now, new or changed. gate: the name of ours. alike: `counts_alike` has said so. Returns what follows for
-    others."""
+    others. A fault leaves the members as they were: the event comes again, or the pod goes first, and either is to find them so."""
     member = group.members.get(pod.uid)
+    before = (member.info, member.ref) if member is not None else None
+    try:
+        return _upsert(group, member, pod, ref, gate, alike=alike)
+    except Exception:
+        if member is None or before is None:
+            group.take_out(pod.uid)
+        else:
+            member.info, member.ref = before
+        _count_anew(group)
+        raise
+
+
+def _upsert(group: Group, member: Member | None, pod: corev1.Pod, ref: GroupRef, gate: str, *, alike: bool) -> Effects:
     if member is None:
         member = Member(PodInfo(pod), ref)
         group.add(pod.uid, member)
@@ -154,9 +167,8 @@ def _recount(group: Group, known: corev1.Pod | None, before: GroupRef | None, po
             _leave_scheduler(group, known)
     else:
         if group.ended:  # another controller's pods are another gang of that name
-            bare = bool(
-                group.assigned
-            )  # otherwise they count once they are asked for anew: this one may begin another run
+            # with none on a node those count once they are asked for anew: this one may begin another run
+            bare = bool(group.assigned)
             group.ended = {
                 uid: each
                 for uid, each in group.ended.items()
@@ -176,6 +188,20 @@ def _recount(group: Group, known: corev1.Pod | None, before: GroupRef | None, po
     _follow_said(group, said_before, says)
     if said_before != says and not repeats:
         group.asks_anew()  # what its pods say is what it asks for
+
+
+def _count_anew(group: Group) -> None:
+    """By its members as they are: a fault has left the counts half way."""
+    for counts in (group.priorities, group.steps, group.wishes, group.of_scheduler):
+        counts.clear()
+    group.roles = None
+    group.asks_anew()
+    for uid, member in group.members.items():
+        pod = member.pod
+        group.priorities[pod.priority] += 1
+        group.of_scheduler.setdefault(pod.spec.scheduler_name, set()).add(uid)
+        _follow_step(group, None, pod)
+        _follow_wish(group, None, wish_of(pod, member.ref))
 
 
 def controller_of(pod: corev1.Pod) -> str:

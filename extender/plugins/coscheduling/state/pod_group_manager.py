@@ -154,7 +154,11 @@ class PodGroupManager:
 
     def _put(self, group: Group, pod: corev1.Pod, ref: GroupRef, *, alike: bool = False, by_call: bool = False) -> None:
         new = pod.uid not in group.members
-        effects = group_members.upsert(group, pod, ref, self.gate, alike=alike)
+        try:
+            effects = group_members.upsert(group, pod, ref, self.gate, alike=alike)
+        except Exception:
+            self.registry.drop_if_empty(group)  # it may have been made for this member
+            raise
         self._pods.joins(pod.uid, group.key, by_call=by_call)
         if effects:
             self.places.carry_out(effects, group, pod.uid, node_name=pod.node_name)

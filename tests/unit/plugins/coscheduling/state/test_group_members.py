@@ -71,6 +71,51 @@ def test_a_changed_member_counts_once_as_it_is_now() -> None:
 CLAIM: dict[str, Any] = {"volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]}
 
 
+STEPS = ["_recount", "_follow_step", "_follow_wish", "wish_of", "claim_uses", "_follow_gate", "_came_to_node"]
+
+
+def faulty(*args: object) -> None:
+    raise ArithmeticError("a fault of ours")
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_a_fault_while_a_new_member_is_taken_in_leaves_nothing_of_it(
+    step: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It stayed for good where the pod went before its event came again, or was counted as none where it came."""
+    group = group_with(pod("other", priority=5, schedulerName="s"))
+    new = pod(
+        "p", priority=5, schedulerName="s", schedulingGates=GATED, node_name="n1" if step == "_came_to_node" else ""
+    )
+    with monkeypatch.context() as patched:
+        patched.setattr(group_members, step, faulty)
+        with pytest.raises(ArithmeticError):
+            put(group, new)
+        assert (list(group.members), dict(group.priorities), group.of_scheduler, group.gated, group.assigned) == (
+            ["other"],
+            {5: 1},
+            {"s": {"other"}},
+            set(),
+            set(),
+        )
+    put(group, new)
+    assert (dict(group.priorities), group.of_scheduler) == ({5: 2}, {"s": {"other", "p"}})
+
+
+@pytest.mark.parametrize("step", ["_recount", "_follow_step", "_follow_wish", "wish_of"])
+def test_a_fault_while_a_change_of_a_member_is_taken_in_leaves_it_as_it_was(
+    step: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    group = group_with(pod("p", priority=5, schedulerName="s"))
+    with monkeypatch.context() as patched:
+        patched.setattr(group_members, step, Mock(side_effect=[ArithmeticError, None, None]))
+        with pytest.raises(ArithmeticError):
+            put(group, pod("p", priority=7, schedulerName="t"))
+    assert (group.members["p"].pod.priority, dict(group.priorities), group.of_scheduler) == (5, {5: 1}, {"s": {"p"}})
+    put(group, pod("p", priority=7, schedulerName="t"))
+    assert (dict(group.priorities), group.of_scheduler) == ({7: 1}, {"t": {"p"}})
+
+
 def test_members_with_claims_are_noted() -> None:
     group = group_with(pod("p", **CLAIM), pod("q"))
     assert group.claiming == {"p"}

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from datetime import UTC
+from unittest.mock import Mock
 
 import pytest
 from msgspec.structs import replace
 
 from extender.api import corev1
 from extender.api.schedulingv1alpha1 import GANG_READY
+from extender.plugins.coscheduling.state import group_members
 from extender.plugins.coscheduling.state.group_members import UNSEEN_SECONDS
 from extender.plugins.coscheduling.state.member import MemberEvent
 from extender.plugins.coscheduling.state.pod_group_manager import AT_ONCE, PodGroupManager, in_parts
@@ -36,6 +38,17 @@ def test_a_pod_of_the_watch_is_a_member_until_it_goes(manager: PodGroupManager) 
     assert manager.pod_gone(POD) is group
     assert (manager.groups, manager.is_member("p")) == ({}, False)
     assert manager.pod_gone(POD) is None
+
+
+def test_a_pod_that_goes_after_a_fault_in_taking_it_in_leaves_no_group(
+    manager: PodGroupManager, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patched:
+        patched.setattr(group_members, "_recount", Mock(side_effect=ArithmeticError))
+        with pytest.raises(ArithmeticError):
+            manager.pod_changed(POD)
+    manager.pod_gone(POD)
+    assert (manager.groups, manager.is_member("p")) == ({}, False)
 
 
 @pytest.mark.parametrize(
