@@ -38,7 +38,9 @@ class Composites:
             insort(self._composites.setdefault(spec.parent, []), spec.key)
 
     def remove(self, key: str) -> None:
-        """The groups that name it wait for it."""
+        """The groups that name it wait for it. What was chosen of the tree that it was in was chosen with it."""
+        if key in self._specs:
+            self._chosen.pop(self._root_above(key), None)
         known = self._specs.pop(key, None)
         if known is not None and known.parent:
             _discard(self._composites, known.parent, key)
@@ -85,8 +87,11 @@ class Composites:
 
     def ancestors(self, group: str) -> Sequence[CompositeSpec]:
         """The composites above the group, the narrowest first, as far as they are there."""
+        return self._line_from(self.parents.get(group, ""))
+
+    def _line_from(self, key: str) -> Sequence[CompositeSpec]:
+        """The composite and those above it, likewise."""
         found: list[CompositeSpec] = []
-        key = self.parents.get(group, "")
         while len(found) <= MAX_DEPTH and (spec := self._specs.get(key)) is not None:
             found.append(spec)
             key = spec.parent
@@ -94,8 +99,12 @@ class Composites:
 
     def root_of(self, group: str) -> str:
         """The key of the widest composite that the group is in, which need not be there; empty for a group of none."""
-        above = self.ancestors(group)
-        return (above[-1].parent or above[-1].key) if above else self.parents.get(group, "")
+        return self._root_above(self.parents.get(group, ""))
+
+    def _root_above(self, key: str) -> str:
+        """Likewise, of a composite."""
+        line = self._line_from(key)
+        return (line[-1].parent or line[-1].key) if line else key
 
     def missing(self, group: str) -> str:
         """The key of a composite above the group that is not there; empty where none is missing."""

@@ -31,7 +31,7 @@ from extender.plugins.coscheduling.scheduling.topology import GangSetDomains
 from extender.plugins.coscheduling.spec.keys import START
 from extender.plugins.coscheduling.spec.pod_group import GroupSpec
 from extender.plugins.coscheduling.state.diagnosis import Diagnosis, UnschedulableReason, diagnosis_of_hold
-from extender.plugins.coscheduling.state.gang_sets import gang_set_of, is_complete, missing_group, update_once_satisfied
+from extender.plugins.coscheduling.state.gang_sets import gang_set_of, is_complete, update_once_satisfied
 from extender.plugins.coscheduling.state.group import Group
 from extender.plugins.coscheduling.state.member import MemberEvent
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
@@ -129,7 +129,7 @@ class GangPermit:
         """After fewer members are asked for or waited for, or a group is named no longer: starts the gang if it is complete now."""
         with self._manager.lock:
             spec = self._manager.specs.valid(group)
-            if spec is None or missing_group(self._manager, group):
+            if spec is None or missing_peer_gang(self._manager, group):
                 return
             gang_set = gang_set_of(self._manager, group)
             if all(is_complete(self._manager, each) for each in gang_set) and (held := waiting(gang_set)):

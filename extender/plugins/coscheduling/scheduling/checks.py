@@ -89,11 +89,20 @@ def missing_peer_gang(manager: PodGroupManager, group: Group) -> str:
     """Why no member of the group can start, whichever come: one that it starts with is not there, or asks for nonsense. Lock held."""
     if not is_linked(manager, group):
         return ""
-    if missing := manager.composites.missing(group.key):
+    composites = manager.composites
+    if missing := composites.missing(group.key):
         return messages.waiting_for_composite(missing)
     if other := missing_group(manager, group):
         return messages.waiting_for_group(other)
-    for peer_gang in gang_set_of(manager, group)[1:]:
+    gang_set = gang_set_of(manager, group)
+    root = composites.root_of(group.key)
+    if (
+        root
+        and not composites.has_started(root)
+        and (lacking := composites.lacking(root, {each.key for each in gang_set}))
+    ):
+        return lacking
+    for peer_gang in gang_set[1:]:
         spec = manager.specs.of(peer_gang)
         if spec is None or spec.invalid:
             return messages.companion_waits(peer_gang.key, NOT_FOUND.cause if spec is None else spec.invalid)

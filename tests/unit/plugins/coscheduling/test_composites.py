@@ -129,6 +129,17 @@ def test_a_group_more_costs_the_same_in_a_tree_that_is_far_too_large() -> None:
     assert Key.compared < 2000 * 15
 
 
+@pytest.mark.parametrize("parent", ["root", "other", None], ids=["asks for more", "moves", "goes"])
+def test_a_choice_is_forgotten_when_a_composite_below_the_root(parent: str | None) -> None:
+    made = tree({A: "inner", B: "root"}, root=(1, ""), inner=(1, "root"))
+    made.choose("ns/root", [A])
+    if parent is None:
+        made.remove("ns/inner")
+    else:
+        made.put(CompositeSpec("ns/inner", 2, f"ns/{parent}"))
+    assert made.chosen("ns/root") == frozenset()
+
+
 def test_a_choice_is_forgotten_when_a_chosen_group_leaves_or_the_root_changes() -> None:
     made = tree({A: "root", B: "root"}, root=(1, ""))
     made.choose("ns/root", [A])

@@ -149,6 +149,56 @@ def test_a_composite_that_goes_is_waited_for_again(trees: Callable[[int], Trees]
     assert list(broken(kube)) == []
 
 
+INNER = composite("inner-a", 1, "root")
+
+
+def nested(kube: Trees, *calls: corev1.Pod) -> None:
+    """A tree of two composites that each have one group, of two members each; bind calls come for these."""
+    kube.composite(composite("root", 2), INNER, composite("inner-b", 1, "root"))
+    kube.parts(part("a", "inner-a"), part("b", "inner-b"))
+    kube.members("a", "b")
+    kube.world.run_tasks()
+    for pod in calls:
+        kube.bind_call(pod, kube.filter_call(pod))
+    assert kube.held() == {pod.name for pod in calls}
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        pytest.param(INNER, None, id="is deleted"),
+        pytest.param(INNER, composite("inner-a", 1, "other"), id="is moved to another"),
+        pytest.param(composite("root", 2), None, id="was the root and is deleted"),
+    ],
+)
+def test_no_part_of_a_tree_starts_where_a_composite_above_its_held_members(
+    before: CompositePodGroup, after: CompositePodGroup | None, trees: Callable[[int], Trees]
+) -> None:
+    kube = trees(9)
+    nested(kube, named("a", 0), named("a", 1), named("b", 0))
+    kube.plugin.on_composite_pod_group(before, after)
+    kube.run()
+    assert kube.starts == []
+    assert list(broken(kube)) == []
+
+
+def test_a_member_that_comes_after_the_other_part_of_its_tree_has_lost_its_composite_starts_nothing(
+    trees: Callable[[int], Trees],
+) -> None:
+    kube = trees(9)
+    nested(kube, named("a", 0), named("b", 0))
+    last = named("b", 1)
+    node_name = kube.filter_call(last)
+    kube.plugin.on_composite_pod_group(INNER, None)
+    kube.bind_call(last, node_name)
+    assert kube.starts == []
+    assert kube.told["b-1"] == "1 of 1 groups of CompositePodGroup default/root are ready, 2 are needed"
+    kube.composite(INNER)
+    kube.run()
+    assert flat(kube.starts) == {"a", "b"}
+    assert list(broken(kube)) == []
+
+
 def test_a_chosen_group_that_goes_before_the_start_is_replaced_by_another(trees: Callable[[int], Trees]) -> None:
     """Gated members are planned, and held by no call."""
     kube = trees(4)
