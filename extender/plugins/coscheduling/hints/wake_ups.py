@@ -58,7 +58,7 @@ class WakeUps:
                 self._too_many = True
             elif not self._too_many:
                 self._noted.append(happened)
-            if self._asked or not (self.planning or manager.queue.waiting):
+            if self._asked or not (self.planning or manager.queue.waiting or manager.queue.unschedulable):
                 return False
             self._asked = True
             return True
@@ -89,8 +89,9 @@ class WakeUps:
             self._too_many = False
             anti_affinity_keys = frozenset(self._anti_affinity_keys)
             index = manager.queue.index
-            waiting = bool(manager.queue.waiting)
-        if not waiting:
+            # not only those that wait: where a plan was in vain the filter call that it was for may not have been answered yet
+            concerned = bool(manager.queue.unschedulable)
+        if not concerned:
             return False
         snapshot = self._newest_snapshot()
         judges = [self._hints.judge(each, snapshot, self._stays, anti_affinity_keys) for each in noted]
@@ -118,11 +119,16 @@ class WakeUps:
         woken = False
         for some in in_parts(sorted(keys)):
             with manager.lock:
-                waiting = [key for key in some if key in manager.queue.waiting]
+                waiting = [key for key in some if key in manager.queue.waiting or self._is_asked_about(key)]
                 manager.notes.wake(waiting)
                 woken = woken or bool(waiting)
             pause()
         return woken
+
+    def _is_asked_about(self, key: str) -> bool:
+        """Whether a filter call is still to be answered, by which a member of the group waits then. Lock held."""
+        group = self._manager.groups.get(key)
+        return group is not None and bool(group.calls)
 
     def _stays(self, info: PodInfo, priority: int) -> bool:
         """Lock held."""

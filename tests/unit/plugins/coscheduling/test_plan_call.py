@@ -179,6 +179,24 @@ def test_a_call_waits_only_a_moment_where_another_gang_is_being_planned(beside: 
     assert beside.waited == [BESIDE_OTHERS_SECONDS]
 
 
+def test_room_that_comes_free_while_its_gang_is_planned_is_found_before_the_call_is_answered(beside: Beside) -> None:
+    """No member of the gang is refused yet when the event is judged: it was taken for one that helps no gang, and lost."""
+    world, other = beside.world, pod("other", cpu="2", node_name="n1")
+    world.on_nodes[other.uid] = other
+    world.plugin.on_pod(None, other)
+
+    def offload(function: Callable[..., object], *args: object) -> object:
+        result = function(*args)
+        if world.on_nodes.pop(other.uid, None) is not None:
+            world.plugin.on_pod(other, None)
+        return result
+
+    world.connect(plan_beside=lambda turn: world.submit("plan", turn), wait=beside._wait, offload=offload)
+    pods = beside.gang("g")
+    beside.meanwhile = world.run_tasks
+    assert beside.filter(pods[0]) == "n1"
+
+
 def test_the_last_verdict_is_told_until_the_new_plan_is_there(beside: Beside) -> None:
     """Another text for a moment would be two patches of kube-scheduler's for each member."""
     pods = beside.gang("g", members=3)
