@@ -6,10 +6,13 @@ kube-scheduler's own binding cycle ends with this call: pkg/scheduler/schedule_o
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 from extender.api import corev1
 from extender.backend.cache.cache import Cache, CacheError
+from extender.crash import guarded
 from extender.framework.binding_deadline import end_binding_by
 from extender.framework.runtime.framework import Framework
 from extender.framework.runtime.metrics_recorder import sampled_state
@@ -21,8 +24,10 @@ log = logging.getLogger(__name__)
 
 
 class BindVerb:
-    def __init__(self, cache: Cache) -> None:
+    def __init__(self, cache: Cache, on_forgotten: Callable[[corev1.Pod], None] = lambda assumed: None) -> None:
+        """on_forgotten: told each pod, with its node, whose binding has failed, once the cache counts it there no longer."""
         self._cache = cache
+        self._on_forgotten = on_forgotten
         self._cycles = BindingCycles(cache)
 
     def is_assumed(self, pod: corev1.Pod) -> bool:
@@ -40,7 +45,8 @@ class BindVerb:
         try:
             status = _finish(cycle, call)
         finally:
-            cycle.take_back()
+            if cycle.take_back():
+                guarded("forgotten", partial(self._on_forgotten, cycle.pod))
         if status.success:
             cycle.run_post_bind()
             log.info("pod bound pod=%s node=%s", pod.key, node_name)

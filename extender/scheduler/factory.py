@@ -355,7 +355,7 @@ class _Assembly:
             refusals=FilterHealth(self._clock, askers=1, text="every filter call has been refused", hint=""),
             scheduling_cycle=SchedulingCycle(self._cache.snapshot, self._clock),
             preemption_cycle=PreemptionCycle(self._cache.snapshot, self._coscheduling.process_preemption),
-            bind_verb=BindVerb(self._cache),
+            bind_verb=BindVerb(self._cache, self._coscheduling.events.on_forgotten),
             coscheduling=self._coscheduling,
             steering=self._steering,
             background=self._background,

@@ -180,6 +180,17 @@ def test_every_plugin_is_asked_about_the_pod_on_its_node_and_its_state(
     assert cache.cleanup_assumed_pods() == stays, "its binding has finished"
 
 
+@pytest.mark.parametrize(("end", "told"), [(SUCCESS, []), (unschedulable(TIMED_OUT), [("p", "n1", False)])])
+def test_that_a_binding_has_failed_is_told_once_its_room_is_free(end: Status, told: list[object]) -> None:
+    cache, heard = Cache(), list[object]()
+
+    def on_forgotten(assumed: corev1.Pod) -> None:
+        heard.append((assumed.name, assumed.node_name, cache.is_assumed_pod(assumed)))
+
+    BindVerb(cache, on_forgotten).run(cast("Framework", Asked(end=end)), POD, "n1", BindCall())
+    assert heard == told
+
+
 def test_unreserve_is_told_why_the_hold_has_ended() -> None:
     """Coscheduling tells the other members of the gang."""
     plugins = Asked(end=unschedulable(TIMED_OUT))

@@ -16,7 +16,7 @@ from extender.plugins.coscheduling.dispatch.holds import Holds
 from extender.plugins.coscheduling.events.object_events import ObjectEvents
 from extender.plugins.coscheduling.events.pod_events import PodEvents
 from extender.plugins.coscheduling.events.void_plans import VoidPlans
-from extender.plugins.coscheduling.hints.helpful_events import of_node
+from extender.plugins.coscheduling.hints.helpful_events import of_node, of_pod
 from extender.plugins.coscheduling.scheduling.lost_slots import lose_slot
 from extender.plugins.coscheduling.scheduling.planning_rounds import PlanningRounds
 from extender.plugins.coscheduling.state.group import Group
@@ -63,6 +63,14 @@ class GroupEvents:
             if lost:
                 self._rounds.schedule_planning()
         if (happened := of_node(old, new)) is not None:
+            self._rounds.happened(happened)
+
+    def on_forgotten(self, assumed: corev1.Pod) -> None:
+        """The pod's binding has failed. Where it was deleted its room comes free only now, after the watch has told of that: gangs that
+        were planned in between had not found it."""
+        with self._manager.lock:
+            gone = self._manager.is_gone(assumed)
+        if gone and (happened := of_pod(assumed, None)) is not None:
             self._rounds.happened(happened)
 
     def on_volumes(self, old: object | None, new: object | None) -> None:

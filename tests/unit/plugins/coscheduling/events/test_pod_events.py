@@ -9,6 +9,7 @@ import pytest
 from msgspec import structs
 
 from extender.api import corev1
+from extender.framework.cycle_state import CycleState
 from extender.plugins.coscheduling.spec.keys import START
 from extender.plugins.coscheduling.state.member import MemberState
 from tests.unit.plugins.coscheduling.conftest import World, node
@@ -125,3 +126,30 @@ def test_held_members_start_once_their_own_labels_ask_for_no_more(kube: KubeSche
         kube.plugin.on_pod(pod, kube.pods[pod.uid])
     kube.run()
     assert kube.starts == [{"g0", "g1"}]
+
+
+@pytest.mark.parametrize("deleted", [True, False])
+def test_the_room_of_a_held_member_that_is_deleted_is_found_once_its_bind_call_has_ended(
+    deleted: bool, world: Make
+) -> None:
+    """The gang that waits is planned when the watch tells of the deletion, and the bind call has the room still. Of a member that is
+    there yet nothing is told: its own gang would take the room at once."""
+    kube = KubeScheduler(world([node("n0", "2"), node("n1", "1")]))
+    kube.plugin.tick()
+    kube.apply(group("g", 2), group("waits", 1))
+    held, waits = member("g0", cpu=2), member("waits", "waits", cpu=2, gated=True)
+    kube.create(held, member("g1"))
+    kube.world.run_tasks()
+    kube.bind_call(held, kube.filter_call(held))
+    kube.create(waits)
+    kube.world.run_tasks()
+    assert "default/waits" in kube.plugin.manager.denied
+    if deleted:
+        kube.plugin.on_pod(kube.pods.pop(held.uid), None)
+    kube.world.waiting.pop(held.uid)
+    kube.plugin.unreserve(CycleState(), held, "n0")
+    kube.world.run_tasks()
+    kube.world.on_nodes.pop(held.uid)  # the cache forgets it
+    kube.plugin.events.on_forgotten(on_node(held, "n0"))
+    kube.world.run_tasks()
+    assert (kube.plugin.manager.slots.get(waits.uid) is not None) is deleted
