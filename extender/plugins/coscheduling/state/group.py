@@ -21,11 +21,11 @@ from extender.api.schedulingv1alpha2 import PodGroup as InTreePodGroup
 from extender.client.interface import OwnPodGroup
 from extender.framework.pod_info import PodInfo
 from extender.plugins.coscheduling.plan_call import PlanCall
-from extender.plugins.coscheduling.spec.membership import GroupRef
 from extender.plugins.coscheduling.spec.pod_group import GroupSpec
 from extender.plugins.coscheduling.spec.sources.ended_phase import EndedPhase
 from extender.plugins.coscheduling.spec.sources.steps import Step
 from extender.plugins.coscheduling.state.counts.role_counts import RoleCounts
+from extender.plugins.coscheduling.state.counts.sayings import Sayings
 from extender.plugins.coscheduling.state.counts.standing import Standing
 from extender.plugins.coscheduling.state.diagnosis import Diagnosis
 from extender.plugins.coscheduling.state.member import TRANSITIONS, Effect, Member, MemberEvent, MemberState, Start
@@ -60,19 +60,6 @@ class Gathering:
     over: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Wish:
-    """What one member says of its group, which others may say too. kind: the API group of another system's PodGroup that it names, or "".
-    asked: the texts of its annotations that ask for something, in the order of keys.ASKING; empty where there are none."""
-
-    kind: str
-    asked: tuple[str, ...]
-
-
-# What a member says of a group that is made of its pods' keys alone: how it names the group, and the texts of its annotations as in Wish.
-Said = tuple[GroupRef, tuple[str, ...]]
-
-
 @dataclass(slots=True)
 class Group:
     """One group's state. The manager's lock guards it."""
@@ -103,8 +90,7 @@ class Group:
     last_diagnosis: Diagnosis | None = None  # what the last attempt came to, if that was nothing; None after a plan
     spec: GroupSpec | None = None  # None: not computed since the last change
     priorities: Counter[int] = field(default_factory=Counter)  # how many members have each
-    wishes: Counter[Wish] = field(default_factory=Counter)  # how many members say each, of those that say something
-    said: Counter[Said] = field(default_factory=Counter)  # how many members say each, of a group without an object
+    sayings: Sayings = field(default_factory=Sayings)
     roles: RoleCounts | None = None  # how many members have each; None until that is asked
     # how many members say that they are at each step of their job
     steps: Counter[Step] = field(default_factory=Counter)

@@ -18,12 +18,12 @@ from extender.api import corev1
 from extender.api.metav1 import ObjectMeta
 from extender.framework.pod_info import PodInfo
 from extender.plugins.coscheduling.pod_conditions import was_sent
-from extender.plugins.coscheduling.spec.group_annotations import relevant
 from extender.plugins.coscheduling.spec.keys import START
 from extender.plugins.coscheduling.spec.membership import GroupRef, foreign_gates
 from extender.plugins.coscheduling.spec.pod_group import GroupSpec
 from extender.plugins.coscheduling.spec.sources.steps import step_of
-from extender.plugins.coscheduling.state.group import Group, Said, Wish
+from extender.plugins.coscheduling.state.counts.sayings import NOTHING, Sayer
+from extender.plugins.coscheduling.state.group import Group
 from extender.plugins.coscheduling.state.member import Effect, Member, MemberEvent, MemberState
 from extender.plugins.pod_claims import claim_uses
 
@@ -182,17 +182,12 @@ def _recount(group: Group, known: corev1.Pod | None, before: GroupRef | None, po
         group.roles.add(pod)
     group.of_scheduler.setdefault(pod.spec.scheduler_name, set()).add(pod.uid)
     group.standing = None
-    _follow_wish(group, wish_of(known, before) if known is not None else None, wish_of(pod, ref))
-    said_before, says = _said(known, before), _said(pod, ref)
-    repeats = known is None and says in group.said and _is_no_older(group.spec, pod)
-    _follow_said(group, said_before, says)
-    if said_before != says and not repeats:
-        group.asks_anew()  # what its pods say is what it asks for
+    _follow_saying(group, (known, before), (pod, ref))
 
 
 def _count_anew(group: Group) -> None:
     """By its members as they are: a fault has left the counts half way."""
-    for counts in (group.priorities, group.steps, group.wishes, group.of_scheduler):
+    for counts in (group.priorities, group.steps, group.sayings, group.of_scheduler):
         counts.clear()
     group.roles = None
     group.asks_anew()
@@ -201,7 +196,7 @@ def _count_anew(group: Group) -> None:
         group.priorities[pod.priority] += 1
         group.of_scheduler.setdefault(pod.spec.scheduler_name, set()).add(uid)
         _follow_step(group, None, pod)
-        _follow_wish(group, None, wish_of(pod, member.ref))
+        _follow_saying(group, NOTHING, (pod, member.ref))
 
 
 def controller_of(pod: corev1.Pod) -> str:
@@ -260,13 +255,10 @@ def forget(group: Group, uid: str) -> Effects:
     effects = group.happened(uid, MemberEvent.GONE)
     group.standing = None
     if member is not None:
-        _follow_wish(group, wish_of(member.pod, member.ref), None)
-        _follow_said(group, _said(member.pod, member.ref), None)
+        _follow_saying(group, (member.pod, member.ref), NOTHING)
         _uncount(group, member.pod)
         _follow_step(group, member.pod, None)
         _leave_scheduler(group, member.pod)
-        if member.ref.lightweight:
-            group.asks_anew()
     group.gathered = group.gathered and bool(group.members)
     group.gathered_in_vain = group.gathered_in_vain and group.gathered
     if not (group.assigned or group.starting):
@@ -290,51 +282,9 @@ def _leave_scheduler(group: Group, pod: corev1.Pod) -> None:
         del group.of_scheduler[pod.spec.scheduler_name]
 
 
-def wish_of(pod: corev1.Pod | None, ref: GroupRef | None) -> Wish | None:
-    """None for a pod that says nothing but which group it is of."""
-    if pod is None or ref is None:
-        return None
-    asked, kind = relevant(pod.metadata), ref.source.kind if ref.source is not None else ""
-    return Wish(kind, asked if any(asked) else ()) if kind or any(asked) else None
-
-
-def _follow_wish(group: Group, before: Wish | None, now: Wish | None) -> None:
-    """The group asks anew only where a wish is the first of its kind, or was the last: not for each of a thousand members alike."""
-    if before == now:
-        return
-    if now is not None:
-        if now not in group.wishes:
-            group.asks_anew()
-        group.wishes[now] += 1
-    if before is not None:
-        group.wishes[before] -= 1
-        if not group.wishes[before]:
-            del group.wishes[before]
-            group.asks_anew()
-
-
-def _said(pod: corev1.Pod | None, ref: GroupRef | None) -> Said | None:
-    """None for a pod of which the group is none of the pods' keys alone."""
-    if pod is None or ref is None or not ref.lightweight:
-        return None
-    return ref, relevant(pod.metadata)
-
-
-def _follow_said(group: Group, before: Said | None, now: Said | None) -> None:
-    """So that a group without an object asks anew only where a member says something else: not for each of a thousand members alike, of
-    which each would be read with all that are there."""
-    if now is not None:
-        group.said[now] += 1
-    if before is not None:
-        group.said[before] -= 1
-        if not group.said[before]:
-            del group.said[before]
-
-
-def _is_no_older(spec: GroupSpec | None, pod: corev1.Pod) -> bool:
-    """Whether the age of the group, which is that of its oldest pod, stays as it is known."""
-    stamp = pod.metadata.creation_timestamp
-    return spec is not None and (stamp is None or (spec.created is not None and spec.created <= stamp))
+def _follow_saying(group: Group, before: Sayer, now: Sayer) -> None:
+    if group.sayings.follow(before, now, group.spec):
+        group.asks_anew()
 
 
 def _follow_step(group: Group, before: corev1.Pod | None, now: corev1.Pod | None) -> None:

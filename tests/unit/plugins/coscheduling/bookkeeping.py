@@ -20,9 +20,9 @@ from extender.plugins.coscheduling.spec.membership import foreign_gates
 from extender.plugins.coscheduling.spec.pod_group import GroupSpec, too_many_together
 from extender.plugins.coscheduling.spec.roles import role_of
 from extender.plugins.coscheduling.spec.sources.steps import step_of
+from extender.plugins.coscheduling.state.counts.sayings import Sayings, said_of, wish_of
 from extender.plugins.coscheduling.state.counts.standing import standing_of
 from extender.plugins.coscheduling.state.group import HOLDING, Group
-from extender.plugins.coscheduling.state.group_members import wish_of
 from extender.plugins.coscheduling.state.manager.specs import spec_of
 from extender.plugins.coscheduling.state.member import MemberState
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
@@ -230,7 +230,7 @@ def _current(manager: PodGroupManager, group: Group) -> Iterable[str]:
 
 def _in_phase(manager: PodGroupManager, group: Group) -> GroupSpec | None:
     anew = cloned(group)
-    anew.spec, anew.pod_group, anew.in_tree, anew.wishes = group.spec, group.pod_group, group.in_tree, group.wishes
+    anew.spec, anew.pod_group, anew.in_tree, anew.sayings = group.spec, group.pod_group, group.in_tree, group.sayings
     return manager.specs.of(anew)
 
 
@@ -342,9 +342,12 @@ GROUP_RULES: Mapping[str, Rule] = {
     ),
     "gathered": lambda _, group: ("it has no member",) if group.gathered and not group.members else (),
     "current": _current,
-    "wishes": _exactly(
-        "wishes",
-        lambda _, group: Counter(filter(None, (wish_of(each.pod, each.ref) for each in group.members.values()))),
+    "sayings": _exactly(
+        "sayings",
+        lambda _, group: Sayings(
+            Counter(filter(None, (wish_of(each.pod, each.ref) for each in group.members.values()))),
+            Counter(filter(None, (said_of(each.pod, each.ref) for each in group.members.values()))),
+        ),
     ),
     "standing": _standing,
 }

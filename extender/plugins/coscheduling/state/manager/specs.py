@@ -68,7 +68,7 @@ class Specs:
         """The other system's PodGroup that its members name; our own and kube-scheduler's come before it."""
         if group.object is not None:
             return None
-        named = {wish.kind for wish in group.wishes}
+        named = {wish.kind for wish in group.sayings.wishes}
         found = (self.foreign[kind].get(group.key) for kind in KINDS if kind in named)
         return next((each for each in found if each is not None), None)
 
@@ -88,7 +88,7 @@ class Specs:
 
 def spec_of(group: Group, foreign: ForeignPodGroup | None) -> GroupSpec | None:
     """What its object asks for, with its pods' annotations where it has none; or, where there is no object, its pods."""
-    beside = [wish.asked for wish in group.wishes if wish.asked]
+    beside = [wish.asked for wish in group.sayings.wishes if wish.asked]
     if group.pod_group is not None:
         return spec_of_pod_group(group.pod_group, beside=beside)
     if group.in_tree is not None:
