@@ -145,7 +145,7 @@ class Groups:
             known = self.condition(group, type_)
             return (known.get("status"), known.get("reason")) == (status, reason) and text in known["message"]
 
-        eventually(said, within=10, what=f"{group} is told {status} {reason} {text}")
+        eventually(said, within=10 + self._cluster.patience, what=f"{group} is told {status} {reason} {text}")
 
     def end(self) -> None:
         """No history may show a fraction of these groups either."""

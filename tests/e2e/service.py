@@ -23,7 +23,7 @@ from tests.e2e.extender import Extender
 from tests.e2e.link import Link
 from tests.e2e.processes import eventually
 
-SERVICE = MANIFESTS / "service"
+SERVICE, WAKE = MANIFESTS / "service", MANIFESTS / "wake-by-annotation"
 PAGE = (PROJECT / "docs" / "tasks" / "extender-as-a-service.md").read_text()
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/gang-extender"
 SLICES = "/apis/discovery.k8s.io/v1/namespaces/kube-system/endpointslices"
@@ -65,11 +65,15 @@ class ServiceShape:
         self._ports: dict[str, int] = {}  # the address that an endpoint has -> where that replica is here
         self.link = Link(self._endpoint).start()
         plane.kubectl("apply", "--server-side", "-k", str(SERVICE))
+        if not plane.wakes_by_status:  # as docs/compatibility.md says
+            plane.kubectl("apply", "--server-side", "-k", str(WAKE))
         self.forget_the_leader()
 
     def stop(self) -> None:
         self.link.stop()
         self.forget_the_leader()
+        if not self._plane.wakes_by_status:
+            self._plane.kubectl("delete", "--ignore-not-found", "-k", str(WAKE))
         self._plane.kubectl("apply", "--server-side", "-k", str(MANIFESTS / "sidecar"))
 
     def forget_the_leader(self) -> None:
