@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import signal
+import struct
 import subprocess
 import sys
+import termios
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import pytest
+
+from tests.e2e.processes import eventually
 
 CLOSED, INTERRUPTED = 141, 130
 SECONDS = 30.0
@@ -108,13 +113,19 @@ def test_without_a_standard_output_a_command_does_its_work(pods: str) -> None:
     assert done.returncode == 0
 
 
+def _unread(pipe: BinaryIO) -> int:
+    return int(struct.unpack("i", fcntl.ioctl(pipe.fileno(), termios.FIONREAD, bytes(4)))[0])
+
+
 def test_an_interrupted_run_ends_quietly(tmp_path: Path) -> None:
-    """The command waits for a file that nothing is written to yet. An interrupt between its opening and its first read is noticed when
-    that read returns, so the writer goes."""
+    """The command has read what there is of its file, and waits for more. An interrupt between two reads is noticed when the second
+    returns, so the writer goes."""
     pipe = tmp_path / "cluster.yaml"
     os.mkfifo(pipe)
     with subprocess.Popen([*COMMAND, "simulate", str(pipe)], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-        with pipe.open("w"):  # once the command has opened it
+        with pipe.open("wb", buffering=0) as writer:
+            writer.write(b"# pods to come\n")
+            eventually(lambda: _unread(writer) == 0, within=SECONDS, what="it has read that")
             process.send_signal(signal.SIGINT)
         assert process.wait(SECONDS) == INTERRUPTED
         assert process.communicate() == (b"", b"")
