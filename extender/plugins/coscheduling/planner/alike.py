@@ -162,13 +162,23 @@ class AlikeGang(Gang):
         if any(int(capacity.sum()) < count for capacity, count in zip(capacities, counts, strict=True)):
             return None
         for level in self.scope.levels_to_try():
-            for at in islice(self.scope.holding(level, capacities, counts), TRIES):
+            holding = self.scope.holding(level, capacities, counts)
+            for at in islice(filter(self._may_hold_all, holding), TRIES):
                 self.deadline.check()
                 if takes := self._slices_first(at, level + 1):
                     return takes
         if self.scope.required is not None:
             return None
         return self._slices_first(self.scope.everywhere, 0)
+
+    def _may_hold_all(self, at: IntColumn) -> bool:
+        """Where the gang barely fits, many domains hold each class by itself and not all of them: none of these counts as tried."""
+        if len(self._shapes) == 1:
+            return True
+        asked: Counter[str] = Counter()
+        for shape, count in zip(self._shapes, self._counts, strict=True):
+            asked.update({name: amount * count for name, amount in shape.asked.items()})
+        return self.room.may_hold(at, asked, sum(self._counts))
 
     def _slices_first(self, at: IntColumn, level: int) -> Takes | None:
         """All members among these nodes: the slices, each in a domain of its own level, then those of none."""
@@ -251,8 +261,9 @@ class AlikeGang(Gang):
         those with the most room are tried; and the first slice that found no domain."""
         capacities = [shape.capacity(self.room) for shape in self._shapes]
 
-        def at_most(at: IntColumn) -> int:
-            return sum(min(n, int(capacity[at].sum())) for n, capacity in zip(self._counts, capacities, strict=True))
+        def at_most(at: IntColumn) -> tuple[int, int]:
+            rooms = [int(capacity[at].sum()) for capacity in capacities]
+            return sum(map(min, self._counts, rooms)), sum(rooms)
 
         for at in sorted(self.scope.widest(), key=at_most, reverse=True)[:TRIES]:
             yield at, *self._most_among(at)

@@ -22,6 +22,7 @@ from extender.plugins.coscheduling.planner.request import Request, Topology
 from extender.plugins.coscheduling.planner.room import BoolColumn, IntColumn
 
 NONE = -1  # of a node without the label
+FEW = 8  # values of a label, of which each is tried though one node alone has it
 KEPT_LEVELS = 16  # different lists of levels of which the domains are kept
 
 
@@ -45,29 +46,33 @@ def _labels(node: NodeInfo) -> dict[str, str]:
     return node.node.metadata.labels if node.node is not None else {}
 
 
-def shared(snapshot: NodeInfoLister, key: str) -> bool:
-    """Whether the label tells groups of nodes apart, and not each node from all others."""
-    values = len(codes_of(snapshot, key)[1])
-    return values <= 8 or values * 2 <= len(snapshot.list())
-
-
 def coarse_groups(snapshot: NodeInfoLister, keys: Iterable[str]) -> IntColumn:
-    """A number for each combination of values of those of these labels that nodes share."""
+    """A number for each combination of values of these labels. Values that one node alone has, as a host's, count as one: what members do
+    elsewhere opens and closes all these nodes alike."""
     groups = np.zeros(len(snapshot.list()), dtype=np.int64)
     for key in sorted(keys):
-        if shared(snapshot, key):
-            codes, values = codes_of(snapshot, key)
-            groups = groups * (len(values) + 1) + codes + 1
-            groups = np.unique(groups, return_inverse=True)[1].astype(np.int64)
+        codes, values = codes_of(snapshot, key)
+        alone, first = (
+            1,
+            2,
+        )  # the numbers of such a value, and of the first of the others; 0 is for nodes without the label
+        number = np.where(_shared(codes, len(values)), codes + first, np.where(codes == NONE, 0, alone))
+        groups = np.unique(groups * (len(values) + first) + number, return_inverse=True)[1].astype(np.int64)
     return groups
 
 
 def nodes_by_value(snapshot: NodeInfoLister, key: str) -> list[BoolColumn]:
-    """The nodes of each value of a label that nodes share, in the order of the values; none for a label like a host's."""
-    if not shared(snapshot, key):
-        return []
+    """The nodes of each value of a label, in the order of the values; where there are many, of those that several nodes have."""
     codes, values = codes_of(snapshot, key)
-    return [codes == code for code in sorted(range(len(values)), key=lambda code: values[code])]
+    here = range(len(values)) if len(values) <= FEW else np.unique(codes[_shared(codes, len(values))]).tolist()
+    return [codes == code for code in sorted(here, key=lambda code: values[code])]
+
+
+def _shared(codes: IntColumn, values: int) -> BoolColumn:
+    """The nodes of which another node has the value as well."""
+    numbers = np.bincount(codes + 1, minlength=values + 1)
+    several: BoolColumn = (codes != NONE) & (numbers[codes + 1] > 1)
+    return several
 
 
 class Domains:

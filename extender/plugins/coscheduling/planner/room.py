@@ -27,6 +27,7 @@ BoolColumn: TypeAlias = NDArray[np.bool_]
 Amounts: TypeAlias = Mapping[str, int]
 
 _MOST = 2**61  # amounts beyond it count as this much
+_ROUNDED = 1.0 + 1e-9  # sums of amounts are not exact to the last byte
 
 
 def asked_of(requests: Resource) -> dict[str, int]:
@@ -96,6 +97,13 @@ class Room:
         for name, amount in asked.items():
             least = np.minimum(least, self._free[name] // amount)
         return np.maximum(least, 0)
+
+    def may_hold(self, at: IntColumn, asked: Amounts, pods: int) -> bool:
+        """Whether these nodes have so much in all: else there is no need to try. What lies in pieces counts as if it did not."""
+        return all(
+            np.maximum(self._free[name][at], 0).sum(dtype=np.float64) * _ROUNDED >= amount
+            for name, amount in {**asked, PODS: pods}.items()
+        )
 
     def capacity_at(self, index: int, asked: Amounts) -> int:
         least = min((int(self._free[name][index]) // amount for name, amount in asked.items()), default=_MOST)

@@ -9,9 +9,9 @@ import pytest
 
 from extender.config.types import Packing
 from extender.framework.hypothetical import HypotheticalSnapshot
-from extender.plugins.coscheduling.planner.alike import fewest, most_even, split
+from extender.plugins.coscheduling.planner.alike import TRIES, fewest, most_even, split
 from extender.plugins.coscheduling.planner.domains import Domains
-from tests.unit.plugins.coscheduling.planning import LEVELS, gang, member, node, placed, plan
+from tests.unit.plugins.coscheduling.planning import LEVELS, gang, member, node, placed, plan, topology
 
 
 @pytest.mark.parametrize(
@@ -67,3 +67,16 @@ def test_domains_before_nodes(capacity: Sequence[int], count: int, taken: dict[i
 def test_a_class_that_is_kept_to_a_node_comes_before_its_like_that_may_go_anywhere() -> None:
     nodes = [node("n1", cpu=1).info(), node("n2", cpu=1).info()]
     assert placed(plan(nodes, gang(2, member()), allowed={"m1": frozenset({"n1"})})) == {"m0": "n2", "m1": "n1"}
+
+
+@pytest.mark.parametrize("members", [2, 3], ids=["all needed", "one more than is needed"])
+def test_racks_that_hold_each_of_two_sizes_and_not_both_are_not_tried(members: int) -> None:
+    """More of them than are tried, and all of them come first. Of the others the one with the least room will do."""
+    nodes = [node(f"n{i:02}", cpu=4, rack=f"r{i:02}").info() for i in range(TRIES + 8)]
+    wanted = [*gang(1, member(3), "big"), *gang(members - 1, member(2), "small")]
+    for others in (
+        [node("right", cpu=7, rack="r98"), node("roomy", cpu=64, rack="r99")],
+        [node("right", cpu=6, rack="r98")],
+    ):
+        all_ = [*nodes, *(other.info() for other in others)]
+        assert set(placed(plan(all_, wanted, 2, topology=topology("rack"))).values()) == {"right"}

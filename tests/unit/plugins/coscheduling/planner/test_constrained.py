@@ -83,3 +83,21 @@ def test_the_preference_chooses_among_nodes_that_take_a_member(packing: Packing,
     spread = member().spread_constraint(2, HOSTNAME, "DoNotSchedule", GANG)
     nodes = list(placed(plan(NODES, gang(3, spread), topology=Topology(packing=packing))).values())
     assert max(map(nodes.count, nodes)) == most
+
+
+SOME = [node(f"n{i:02}", cpu=1, zone=zone).info() for i, zone in enumerate("abcdefghijabcde")]
+"""Ten zones of fifteen nodes: the values of such a label are neither few nor shared by most."""
+
+
+@pytest.mark.parametrize(
+    ("of", "count", "domains"),
+    [
+        pytest.param(member().pod_anti_affinity(ZONE, GANG), 10, 10, id="each in a zone of its own"),
+        pytest.param(member().spread_constraint(1, ZONE, "DoNotSchedule", GANG), 10, 10, id="spread over all zones"),
+        pytest.param(member().pod_affinity(ZONE, GANG), 2, 1, id="together"),
+    ],
+)
+def test_where_many_zones_have_one_node(of: PodBuilder, count: int, domains: int) -> None:
+    nodes = placed(plan(SOME, gang(count, of)))
+    zones = {info.name: info.node.metadata.labels[ZONE] for info in SOME if info.node is not None}
+    assert len({zones[name] for name in nodes.values()}) == domains

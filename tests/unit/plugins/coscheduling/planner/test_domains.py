@@ -124,6 +124,16 @@ def test_a_label_of_each_node_s_own_groups_no_nodes() -> None:
     assert len(set(coarse_groups(many, [key]).tolist())) == 2
 
 
+def test_of_a_label_of_which_most_values_are_one_node_s_the_others_are_told_apart() -> None:
+    """Ten zones of fifteen nodes, five of them of one node."""
+    some = HypotheticalSnapshot([node(f"n{i:02}", zone=f"z{i // 2 if i < 10 else i - 5}").info() for i in range(15)])
+    key = LEVELS[0].key
+    assert coarse_groups(some, [key]).tolist() == [1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 0, 0, 0, 0, 0]
+    assert [np.flatnonzero(mask).tolist() for mask in nodes_by_value(some, key)] == [
+        [2 * i, 2 * i + 1] for i in range(5)
+    ]
+
+
 class Generations(HypotheticalSnapshot):
     def __init__(self, nodes: Sequence[NodeInfo], node_generation: int) -> None:
         super().__init__(nodes)
