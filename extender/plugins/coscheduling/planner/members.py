@@ -230,18 +230,23 @@ PlanOne = Callable[[Request], Placement | NoPlacement]
 
 
 def plan_minima(request: Request, plan: PlanOne) -> Placement | NoPlacement:
-    """The verdict names the minimum that does not even fit alone, if there is one."""
+    """All within the request's budget, of which the plan of all members at once gets half if there are fewer to try after it.
+
+    The verdict names the minimum that does not even fit alone, if there is one.
+    """
     minima, deadline = request.minima, Deadline.of(request)
     request = replace(request, minima=())
     if any(len(minimum.uids) < minimum.needed for minimum in minima):
         return NoPlacement("not enough members", len(request.members), request.needed, Cause.MEMBERS)
-    result = plan(request)
+    cores = list(_cores(request.members, minima))
+    share = 0.5 if len(cores[-1]) < len(request.members) else 1.0
+    result = plan(replace(request, budget_seconds=deadline.left * share))
     if isinstance(result, Placement) and _met(result, minima):
         return result
-    for core in _cores(request.members, minima):
-        placed = plan(replace(request, members=core, needed=len(core)))
+    for core in cores:
+        placed = plan(replace(request, members=core, needed=len(core), budget_seconds=deadline.left))
         if isinstance(placed, Placement):
-            return _with_the_others(request, core, placed, plan)
+            return _with_the_others(replace(request, budget_seconds=deadline.left), core, placed, plan)
         result = placed  # it says what the minima lack
     return _named(request, minima, result, plan, deadline) if isinstance(result, NoPlacement) else result
 
@@ -254,7 +259,7 @@ def _named(
         if not minimum.name or minimum.uids >= all_members or verdict.cause is Cause.BUDGET or deadline.spent(1.0):
             continue
         core = core_of(sorted(request.members, key=_size), [minimum])
-        alone = plan(replace(request, members=core, needed=minimum.needed))
+        alone = plan(replace(request, members=core, needed=minimum.needed, budget_seconds=deadline.left))
         if isinstance(alone, NoPlacement) and alone.cause is not Cause.BUDGET:
             return replace(alone, reason=f"{minimum.name}: {alone.reason}")
     return verdict

@@ -36,7 +36,7 @@ def plan(cluster: Cluster, request: Request, judge: Judge) -> Placement | NoPlac
     gang: Gang | None = None
     try:
         if request.tree is not None:
-            return plan_tree(with_pods(cluster, ()), request, lambda part: plan(cluster, part, judge))
+            return plan_tree(cluster, request, lambda part: plan(cluster, part, judge), judge)
         if request.foreseen is not None:
             names = {*NATIVE, *request.foreseen.total.scalar}
             room = Room.of(with_pods(cluster, request.promised), names)

@@ -1,7 +1,8 @@
 """Groups of a tree of composites, of which not all have to start: at least minGroupCount of each composite's.
 
-Each of a composite's domains is tried: its groups are placed there in order, those with placed members first, and once more with those
-that found no room first. The try that places the most groups counts, and members beyond minMember are added at the end.
+Of a composite's domains those are tried that may have the room, by counting, and the roomiest first: its groups are placed there in order,
+those with placed members first, and once more with those that found no room first. The try that places the most groups counts, and
+members beyond minMember are added at the end.
 Kubernetes: KEP-6012 (CompositePodGroup); its scheduler places one group after the other, too
 """
 
@@ -9,16 +10,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import islice
 
-from extender.framework.listers import NodeInfoLister
+import numpy as np
+
+from extender.framework.hypothetical import Cluster, with_pods
 from extender.framework.pod_info import PodInfo
 from extender.plugins.coscheduling.planner.domains import Domains, level_of
-from extender.plugins.coscheduling.planner.members import core_of
+from extender.plugins.coscheduling.planner.members import classes, core_of, judged, relevant_labels
 from extender.plugins.coscheduling.planner.request import (
     Branch,
     Cause,
     Deadline,
+    Judge,
     Leaf,
     Minimum,
     NoPlacement,
@@ -27,6 +32,7 @@ from extender.plugins.coscheduling.planner.request import (
     Request,
     Tree,
 )
+from extender.plugins.coscheduling.planner.room import IntColumn, Room
 
 PlanOne = Callable[[Request], Placement | NoPlacement]
 """A plan of a request without a tree."""
@@ -50,10 +56,10 @@ class Placed:
         return Placed({**self.nodes, **other.nodes}, self.waves + other.waves, self.leaves + other.leaves)
 
 
-def plan_tree(snapshot: NodeInfoLister, request: Request, plan: PlanOne) -> Placement | NoPlacement:
+def plan_tree(cluster: Cluster, request: Request, plan: PlanOne, judge: Judge) -> Placement | NoPlacement:
     if request.tree is None:
         raise ValueError("a request without a tree")
-    search = _Search(snapshot, request, plan)
+    search = _Search(cluster, request, plan, judge)
     found = search.place(request.tree, None, Placed(), whole=True)
     if (not isinstance(found, Placed) or found.groups < _leaves(request.tree)) and _any_extra(request.tree):
         least = search.place(request.tree, None, Placed(), whole=False)
@@ -71,14 +77,26 @@ def plan_tree(snapshot: NodeInfoLister, request: Request, plan: PlanOne) -> Plac
 class _Search:
     """whole: all members of a group are placed, else those alone that its minima ask for."""
 
-    def __init__(self, snapshot: NodeInfoLister, request: Request, plan: PlanOne) -> None:
-        self._snapshot = snapshot
-        self._names = [node.name for node in snapshot.list()]
+    def __init__(self, cluster: Cluster, request: Request, plan: PlanOne, judge: Judge) -> None:
+        self._snapshot = with_pods(cluster, request.promised)
+        self._names = [node.name for node in self._snapshot.list()]
         self._request = request
         self._plan = plan
+        self._judge = judge
         self._deadline = Deadline.of(request)
         self._members = {info.pod.uid: info for info in request.members}
         self._domains: dict[object, Domains] = {}
+
+    @cached_property
+    def _takes(self) -> Sequence[tuple[frozenset[str], IntColumn]]:
+        """(members that any node treats alike, how many of them each node takes at most, by its filters and its room)."""
+        found: list[tuple[frozenset[str], IntColumn]] = []
+        for alike in classes(self._request, relevant_labels(self._request.members, self._snapshot), self._judge):
+            self._deadline.check()
+            shape, _ = judged(alike, self._snapshot, self._judge)
+            capacity = Room.of(self._snapshot, alike.asked).capacity(alike.asked)
+            found.append((frozenset(info.pod.uid for info in alike.members), np.where(shape.open_, capacity, 0)))
+        return found
 
     def place(self, tree: Tree, within: frozenset[str] | None, before: Placed, *, whole: bool) -> Placed | NoPlacement:
         """Places for this part of the tree, on these nodes (None: any), beside what has been placed before."""
@@ -118,11 +136,26 @@ class _Search:
         domains = self._domains_of(branch)
         here = set(branch.placed)
         own = domains.with_nodes(level, (i for i, name in enumerate(self._names) if name in here)) if here else ()
-        for domain in sorted(own) or range(len(domains.names[level])):
+        for domain in sorted(own) or self._roomiest(branch, domains, level, within):
             nodes = frozenset(self._names[i] for i in domains.nodes_of(level, domain))
             nodes = nodes if within is None else nodes & within
             if nodes:
                 yield nodes
+
+    def _roomiest(self, branch: Branch, domains: Domains, level: int, within: frozenset[str] | None) -> Sequence[int]:
+        """The domains that may take the composite, those first that may take the most of it; if none may, the one that comes nearest.
+
+        Counted is what each kind of member finds there by itself: a domain with too little for that has too little in the end.
+        """
+        here = np.array([within is None or name in within for name in self._names], dtype=np.int64)
+        known = np.flatnonzero(domains.sums(level, here))
+        if len(known) <= 1:
+            return [int(domain) for domain in known]
+        sums = [(uids, domains.sums(level, takes * here)[known]) for uids, takes in self._takes]
+        groups, members = _most(branch, sums)
+        order = np.lexsort((-members, -groups))
+        may = (groups[order] > 0) & (members[order] >= least_needed(branch))
+        return [int(domain) for domain in known[order[may] if may.any() else order[:1]]]
 
     def _domains_of(self, branch: Branch) -> Domains:
         levels = branch.topology.levels
@@ -219,6 +252,20 @@ class _Search:
                     {**placed.nodes, **found.nodes}, (*placed.waves, (frozenset(found.nodes),)), placed.leaves
                 )
         return placed
+
+
+def _most(tree: Tree, sums: Sequence[tuple[frozenset[str], IntColumn]]) -> tuple[IntColumn, IntColumn]:
+    """(how many groups each domain takes at most, none where they are too few for a composite; how many members)."""
+    members: IntColumn = np.add.reduce([np.minimum(room, len(uids & _uids(tree))) for uids, room in sums])
+    if isinstance(tree, Leaf):
+        return (members >= tree.needed).astype(np.int64), members
+    parts = [_most(child, sums)[0] for child in tree.children]
+    enough = np.add.reduce([part > 0 for part in parts], dtype=np.int64) >= tree.needed
+    return np.where(enough, np.add.reduce(parts), 0), members
+
+
+def _uids(tree: Tree) -> frozenset[str]:
+    return tree.uids if isinstance(tree, Leaf) else frozenset().union(*map(_uids, tree.children))
 
 
 def _placed_first(children: Sequence[Tree]) -> list[Tree]:

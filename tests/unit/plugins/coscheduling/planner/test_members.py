@@ -11,12 +11,14 @@ from extender.plugins.coscheduling.planner import Cause, Request
 from extender.plugins.coscheduling.planner.members import (
     classes,
     looks_at_others,
+    plan_minima,
     relevant_labels,
     shape_of,
     topology_keys,
 )
-from extender.plugins.coscheduling.planner.request import Minimum
+from extender.plugins.coscheduling.planner.request import Minimum, NoPlacement, Placement
 from tests.objects import HOSTNAME, ZONE, PodBuilder, make_pod
+from tests.unit.backend.objects import FakeClock
 from tests.unit.plugins.coscheduling.planning import GANG, JUDGE, existing, gang, member, node, placed, plan, refused
 
 
@@ -108,3 +110,42 @@ def test_fewer_members_than_a_minimum_needs_are_not_planned() -> None:
 def test_shapes_of_pods_with_ephemeral_volumes_read_alike() -> None:
     scratch = make_pod().volume("scratch", ephemeral={"volumeClaimTemplate": {"spec": {}}})
     assert shape_of(scratch.name("a").info()) == shape_of(scratch.name("b").info())
+
+
+@pytest.mark.parametrize(
+    ("core_fits", "given"),
+    [
+        pytest.param(
+            False, [(4, 1.0), (2, 1.0), (2, 0.5)], id="nothing fits, and the role that lacks room is looked for"
+        ),
+        pytest.param(True, [(4, 1.0), (2, 1.0), (2, 0.5)], id="the minima fit, and the others get what is left"),
+    ],
+)
+def test_all_plans_for_minima_share_the_budget_of_one(core_fits: bool, given: list[tuple[int, float]]) -> None:
+    """The plan of all members is given half, for there are fewer to try after it, and takes all that it is given; the others take half."""
+    clock, asked = FakeClock(), list[tuple[int, float]]()
+    members = [*gang(2, member(), "a"), *gang(2, member(), "b")]
+    role = Minimum(frozenset({"a0", "a1"}), 2, "role a")
+
+    def plan_one(request: Request) -> Placement | NoPlacement:
+        clock.step(request.budget_seconds * (0.5 if asked else 1.0))
+        asked.append((len(request.members), request.budget_seconds))
+        if core_fits and len(asked) == 2:
+            return Placement({info.pod.uid: "n1" for info in request.members})
+        return NoPlacement("no room", 0, request.needed, Cause.NODES)
+
+    plan_minima(Request(members, 2, minima=(role,), budget_seconds=2.0, clock=clock), plan_one)
+    assert asked == given
+
+
+def test_where_no_fewer_members_would_do_their_plan_is_given_all_the_time() -> None:
+    asked: list[float] = []
+    members = gang(2, member(), "a")
+
+    def plan_one(request: Request) -> Placement | NoPlacement:
+        asked.append(request.budget_seconds)
+        return Placement({info.pod.uid: "n1" for info in request.members})
+
+    minima = (Minimum(frozenset({"a0", "a1"}), 2, "role a"),)
+    plan_minima(Request(members, 2, minima=minima, budget_seconds=2.0, clock=FakeClock()), plan_one)
+    assert asked == [2.0]

@@ -170,10 +170,38 @@ def test_more_groups_are_asked_for_than_there_are() -> None:
     assert found.reason == "1 of 1 groups of CompositePodGroup p fit, 2 are needed: there are no more"
 
 
-def test_what_was_found_until_time_ran_out_is_taken() -> None:
-    """The second zone is not looked at any more; it would take both groups."""
+def test_the_one_zone_of_many_that_takes_the_composite_is_found() -> None:
+    """Each of the others takes one of the groups, and comes before it by name."""
     members, leaves = groups(a=2, b=2)
-    nodes = [node("x1", 2, "x"), node("y1", 2, "y"), node("y2", 2, "y")]
+    nodes = [node(f"a{number}", 3, f"a{number:02}") for number in range(40)]
+    nodes += [node("z1", 2, "z"), node("z2", 2, "z")]
+    assert started(ask(nodes, members, Branch("p", leaves, 2, ZONE))) == {"a": {"z1"}, "b": {"z2"}}
+
+
+def test_the_one_zone_that_a_composites_members_select_is_found_among_larger_ones() -> None:
+    members = [
+        PodInfo(make_pod().name(f"{name}-0").uid(f"{name}-0").req(cpu=1).node_selector({"gpu": "yes"}).obj())
+        for name in "ab"
+    ]
+    leaves = [leaf(name, members[i : i + 1], 1) for i, name in enumerate("ab")]
+    nodes = [node(f"a{number}", 64, f"a{number:02}") for number in range(40)]
+    gpu = make_node().name("z1").label("zone", "z").label("rack", "z1").label("gpu", "yes")
+    nodes.append(NodeInfo(gpu.capacity(cpu=2, memory="8Gi", pods=110).obj()))
+    assert started(ask(nodes, members, Branch("p", leaves, 2, ZONE))) == {"a": {"z1"}, "b": {"z1"}}
+
+
+def test_a_composite_that_fits_in_no_zone_is_told_of_the_one_that_comes_nearest() -> None:
+    members, leaves = groups(a=2, b=2)
+    nodes = [node(f"a{number}", 1, f"a{number:02}") for number in range(40)] + [node("z1", 3, "z")]
+    found = ask(nodes, members, Branch("p", leaves, 2, ZONE))
+    assert isinstance(found, NoPlacement)
+    assert "no single zone takes it: 1 of 2 groups of CompositePodGroup p fit, 2 are needed" in found.reason
+
+
+def test_what_was_found_until_time_ran_out_is_taken() -> None:
+    """The second zone is not looked at any more; it would take both groups, as the first seems to by the sum of its room."""
+    members, leaves = groups(a=2, b=2)
+    nodes = [node("x1", 3, "x"), node("x2", 1, "x"), node("y1", 2, "y"), node("y2", 2, "y")]
     request = Request(members, 2, tree=Branch("p", leaves, 1, ZONE))
 
     def plan_one(part: Request) -> Placement | NoPlacement:
@@ -181,7 +209,7 @@ def test_what_was_found_until_time_ran_out_is_taken() -> None:
             raise OutOfTimeError
         return plan(nodes, part, JUDGE)
 
-    assert started(plan_tree(snapshot_of(nodes), request, plan_one)) == {"a": {"x1"}}
+    assert started(plan_tree(snapshot_of(nodes), request, plan_one, JUDGE)) == {"a": {"x1"}}
     assert sorted(started(plan(nodes, request, JUDGE))) == ["a", "b"]
     none = plan(nodes, Request(members, 2, tree=Branch("p", leaves, 1, ZONE), budget_seconds=-1.0), JUDGE)
     assert isinstance(none, NoPlacement)
