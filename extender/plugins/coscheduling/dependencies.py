@@ -165,7 +165,8 @@ class Eviction:
 
     despite_budgets: as kube-scheduler evicts, for which a budget comes last and forbids nothing: the rest of a gang that it has
     begun to evict. within_budgets: by the Eviction API, however else we evict. event, note: of the event on each victim; without a
-    note it says for which pod or gang the victim was preempted.
+    note it says for which pod or gang the victim was preempted. wanted: asked before the first victim is told, which may be a while after
+    the decision: where it says no, no victim goes.
     """
 
     victims: Sequence[corev1.Pod]
@@ -176,6 +177,7 @@ class Eviction:
     within_budgets: bool = False
     event: str = "Preempted"
     note: str = ""
+    wanted: Callable[[], bool] = lambda: True
 
 
 Done = Callable[[str], None]

@@ -122,6 +122,8 @@ class ApiEvictor:
         victims = self._those_that_are_there(eviction)
         if isinstance(victims, str):
             return victims
+        if not eviction.wanted():
+            return f"{eviction.on_behalf_of} needs the room no longer"
         if not self._evicts(eviction):  # the Eviction API marks them itself
             for victim in victims:
                 self._mark(victim, eviction)

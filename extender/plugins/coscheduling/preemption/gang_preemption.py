@@ -292,7 +292,8 @@ class GangPreemption:
             metrics.gang_preemption_victims.observe(len(found.victims))
             victims = sorted(found.victims, key=lambda victim: victim.importance)
             pods = [victim.pod for victim in victims]
-            eviction = Eviction(pods, f"PodGroup {key}", reference, scheduler_name)
+            wanted = partial(self.room.awaited_by, key)
+            eviction = Eviction(pods, f"PodGroup {key}", reference, scheduler_name, wanted=wanted)
             self.terminating.go(pods, found.broken_gangs)
             self.dependencies.evictor.evict(eviction, lambda failure: self._told(key, pods, failure))
         self.room.forget_those_gone(gang_set)

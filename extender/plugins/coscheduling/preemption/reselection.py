@@ -68,6 +68,7 @@ class Reselection:
 
     def __post_init__(self) -> None:
         self._whole = grouped(self.all_evictable, attrgetter("gang"))
+        self._by_node = grouped(self.all_evictable, attrgetter("node_name"))
         self._budgets = Budgets(self.pdbs, self.all_evictable)
         self._state = CycleState()
         self.framework.set_snapshot(self.cluster)
@@ -111,7 +112,7 @@ class Reselection:
         going = [info for info in here if info.pod.deleting and info.pod.priority < self.preemptor.priority]
         for info in going:
             trial.remove(info)
-        gone = self._removed(trial, [victim for victim in self.all_evictable if victim.node_name == name])
+        gone = self._removed(trial, self._by_node.get(name, ()))
         if gone is None:
             return None
         violating = self._budgets.violating(gone, important_first=True)
@@ -186,7 +187,7 @@ class Reselection:
         """Pods that are being deleted are victims that need not be told."""
         broken = frozenset(victim.gang for victim in victims if victim.kind is Kind.BREAKING)
         chosen = {victim.uid for victim in victims}
-        rest = [victim for victim in self.all_evictable if victim.gang in broken and victim.uid not in chosen]
+        rest = [victim for gang in sorted(broken) for victim in self._whole[gang] if victim.uid not in chosen]
         all_evictable = [*victims, *rest]
         here = [*going, *(victim.pod for victim in all_evictable if victim.node_name == node_name)]
         sort_by_importance(here)

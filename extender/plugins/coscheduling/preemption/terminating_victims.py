@@ -155,6 +155,12 @@ class VictimTermination:
             step = partial(self.give_up, key, messages.VICTIMS_DID_NOT_GO)
             self._manager.quarantine.for_gang(key, "preempt", step, None)
 
+    def awaited_by(self, key: str) -> bool:
+        """Whether the gang with that key still waits for victims."""
+        with self._manager.lock:
+            group = self._manager.groups.get(key)
+            return group is not None and group.preempting is not None
+
     def give_up(self, key: str, text: str) -> None:
         """The gang with that key loses its places, and says why. Nothing, if it does not preempt any more."""
         manager = self._manager

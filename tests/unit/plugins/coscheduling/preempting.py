@@ -126,8 +126,9 @@ class Preempting(KubeScheduler):
             self.active.pop(uid, None)
         asked, self.evictions.asked = self.evictions.asked, []
         for eviction, done in asked:
-            self._evict(eviction.victims)
-            guarded("evictor", partial(done, ""))
+            wanted = eviction.wanted()
+            self._evict(eviction.victims if wanted else ())
+            guarded("evictor", partial(done, "" if wanted else "not wanted"))
 
     def on_capacity_freed(self, priority: float = float("inf")) -> None:
         """For all that are parked, of at most that priority."""

@@ -34,6 +34,19 @@ def test_whatever_happens_the_gang_hears_of_it(monkeypatch: pytest.MonkeyPatch) 
     assert told == ["KeyError: 'a fault of ours'"]
 
 
+def test_no_victim_goes_for_a_preemptor_that_needs_the_room_no_longer() -> None:
+    """Others were told before it, one after the other, and it has found room meanwhile."""
+    api = EmbeddedAPI()
+    told: list[str] = []
+    victims = _victims(api)
+    reference = pod_reference(victims[0])
+    _evictor(api).evict(
+        Eviction(victims, "PodGroup default/g", reference, "gang-scheduler", wanted=lambda: False), told.append
+    )
+    assert told == ["PodGroup default/g needs the room no longer"]
+    assert all(not pod.deleting and not pod.status.conditions for pod in api.list_page(PODS).items)
+
+
 @pytest.mark.faults
 @pytest.mark.parametrize("error", [ApiError("no leader", code=503), KeyError("a fault of ours")])
 def test_a_victim_that_cannot_be_told_with_the_others_is_told_a_little_later(

@@ -125,3 +125,25 @@ def test_no_pod_goes_for_a_plan_that_waits_for_a_member_that_was_held_and_has_st
     kube.passes(10)
     assert asked == [{"low", "held0", "held1"}]
     assert kube.running() == {"vip0", "vip1"}
+
+
+@pytest.mark.parametrize(
+    "gone", [pytest.param(True, id="its members have gone"), pytest.param(False, id="it waits on")]
+)
+def test_victims_that_are_told_late_are_told_only_if_their_preemptor_still_waits(
+    world: Make, gone: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The evictions of others, one after the other, come before."""
+    kube = Preempting(world([node("n1", "2")]))
+    kube.create(*(on_node(member(f"low{number}", ""), "n1") for number in range(2)))
+    kube.apply(group("vip", 2))
+    gang = vips()
+    kube.create(*gang)
+    asked = evictions_of(kube, monkeypatch)
+    kube.world.run_tasks()
+    kube.world.run_tasks()
+    assert asked == [{"low0", "low1"}]
+    if gone:
+        kube.delete(*gang)
+    kube.passes(10)
+    assert kube.running("low") | kube.running() == ({"low0", "low1"} if gone else {"vip0", "vip1"})
