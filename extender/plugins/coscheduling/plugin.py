@@ -221,7 +221,8 @@ class Coscheduling(
         set_aside = unschedulable(messages.INTERNAL_ERROR), 0.0
         decided = self.manager.quarantine.for_gang(key, "permit", step, set_aside if key else (SUCCESS, 0.0))
         self._dispatch_next_wave(pod)
-        self.dispatcher.send_those_that_wait()
+        if not decided[0].wait:  # one that is held frees no call
+            self.dispatcher.send_those_that_wait()
         return decided
 
     def pre_bind(self, state: CycleState, pod: corev1.Pod, node_name: str) -> Status:

@@ -49,7 +49,7 @@ class BindSlots:
             return True
         needed = self._calls_of(gang_set)
         name = min(keys)
-        if needed and self._taken() + self._awaited_before(name) + needed > self._limit:
+        if needed and (name in self._waiting or self._awaited_beside(self._taken() + needed) > self._limit):
             self._waiting.setdefault(name)
             return False
         self._let_in |= keys
@@ -138,15 +138,24 @@ class BindSlots:
     def next_gang_sets(self) -> Iterator[Sequence[Group]]:
         """Gang sets that were refused and may come now, in order. Their places are kept for as long as those of a new plan.
 
-        One of which a member has been let in meanwhile is among them: those that were refused before are to come too.
+        The line is walked only as far as there are calls: how many gangs wait behind that costs nothing.
         """
+        if not self._waiting:
+            return
+        taken = self._taken()
         for name in list(self._waiting):
-            group = self._manager.groups.get(name)
-            gang_set = gang_set_of(self._manager, group) if group is not None else ()
-            if not self._calls_of(gang_set):
-                del self._waiting[name]  # gone, or planned no longer
-            elif group is not None and self.lets_in(group):
-                del self._waiting[name]
+            if taken >= self._limit:
+                return
+            gang_set = self._gang_set(name)
+            needed, keys = self._calls_of(gang_set), {each.key for each in gang_set}
+            let_in = keys <= self._let_in
+            if needed and not let_in:
+                taken += needed  # by it, or kept for it from those behind
+            if needed and taken > self._limit:
+                continue
+            del self._waiting[name]
+            if needed:
+                self._let_in |= keys
                 self._renew(gang_set)
                 yield gang_set
 
@@ -161,15 +170,18 @@ class BindSlots:
                 self._let_in.discard(key)
         return taken
 
-    def _awaited_before(self, name: str) -> int:
-        """What the gang sets need that have waited for longer."""
-        awaited = 0
-        for earlier in self._waiting:
-            if earlier == name:
+    def _awaited_beside(self, calls: int) -> int:
+        """So many calls and those that the gang sets need that wait already; beyond the limit they are not counted to the end."""
+        for name in self._waiting:
+            if calls > self._limit:
                 break
-            if earlier not in self._let_in and (group := self._manager.groups.get(earlier)) is not None:
-                awaited += self._calls_of(gang_set_of(self._manager, group))
-        return awaited
+            if name not in self._let_in:
+                calls += self._calls_of(self._gang_set(name))
+        return calls
+
+    def _gang_set(self, name: str) -> Sequence[Group]:
+        group = self._manager.groups.get(name)
+        return gang_set_of(self._manager, group) if group is not None else ()
 
     def _renew(self, gang_set: Sequence[Group]) -> None:
         slots, expires = self._manager.slots, self._manager.clock() + self._lease_seconds

@@ -101,6 +101,42 @@ def test_smaller_gangs_do_not_pass_a_large_one_for_good(roomy: World) -> None:
     assert [sorted({name.rstrip("0123456789") for name in start}) for start in kube.starts] == [["a"], ["large"], ["c"]]
 
 
+def test_a_gang_that_waits_for_calls_is_not_passed_by_a_smaller_one_that_comes_later(roomy: World) -> None:
+    """The calls that are free are kept for it, also while its own members are not asked for."""
+    kube = Capped(roomy, 10)
+    kube.apply(group("a", 6), group("large", 6), group("small", 3))
+    for name, size in (("a", 6), ("large", 6), ("small", 3)):
+        kube.create(*members(size, name))
+        kube.attempt(f"default/{name}0")
+    assert [kube.told.get(name) for name in ("a0", "large0", "small0")] == [
+        None,
+        messages.BIND_CALLS_TAKEN,
+        messages.BIND_CALLS_TAKEN,
+    ]
+    kube.delete(*members(6, "large"))
+    kube.rounds(2)
+    assert kube.starts == [{f"a{number}" for number in range(6)}, {f"small{number}" for number in range(3)}]
+
+
+def test_what_a_held_member_costs_does_not_grow_with_the_gangs_that_wait_for_calls(roomy: World) -> None:
+    """All that wait were counted before each of them: with 490 waiting gangs a single hold took seconds."""
+    kube = Capped(roomy, 10)
+    slots = kube.plugin.dispatcher.bind_slots
+    counts: list[int] = []
+    for waiting in (10, 40):
+        kube.apply(*(group(f"g{number}", 4) for number in range(waiting)))
+        for number in range(waiting):
+            if f"default/g{number}0" not in kube.pods:
+                kube.create(*members(4, f"g{number}"))
+                kube.attempt(f"default/g{number}0")
+        with patch.object(slots, "_calls_of", wraps=slots._calls_of) as counted:
+            kube.attempt(f"default/g{waiting - 1}1")  # asked about
+            kube.attempt(f"default/g0{1 + len(counts)}")  # held
+            kube.plugin.dispatcher.send_those_that_wait()
+        counts.append(counted.call_count)
+    assert counts[1] <= counts[0] <= 10
+
+
 def test_groups_that_start_together_count_together(roomy: World) -> None:
     kube = Capped(roomy, 10)
     kube.apply(group("a", 3, groups="b"), group("b", 3), group("c", 3, groups="d"), group("d", 3))
