@@ -129,7 +129,7 @@ class BindingCycle:
         if status.wait:
             left = hold_seconds_left(binding_ends_by(self.state), self.framework.clock())
             at_most = {plugin: min(left, wait) for plugin, wait in timeouts.items()}
-            self.framework.add_waiting_pod(self.pod, self.node_name, at_most)
+            self._undo.callback(self.framework.add_waiting_pod(self.pod, self.node_name, at_most))
         return status
 
 

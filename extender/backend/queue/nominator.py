@@ -56,14 +56,12 @@ class Nominator:
 
         Whatever was noted of the pod before is gone in either case. Go: AddNominatedPod.
         """
-        known = self._known(pod)
         with self._lock:
             self._delete(pod.uid)
-            self._add(pod, nominating, known)
+            self._add(pod, nominating, self._known(pod))
 
     def update_nominated_pod(self, old: corev1.Pod, new: corev1.Pod) -> None:
         """An update in which neither pod names a node keeps the node in memory: the patch may still be on its way."""
-        known = self._known(new)
         with self._lock:
             nominating = None
             if not old.status.nominated_node_name and not new.status.nominated_node_name:
@@ -71,7 +69,7 @@ class Nominator:
                 if node_name is not None:
                     nominating = PostFilterResult(node_name, NominatingMode.OVERRIDE)
             self._delete(old.uid)
-            self._add(new, nominating, known)
+            self._add(new, nominating, self._known(new))
 
     def delete_nominated_pod_if_exists(self, pod: corev1.Pod) -> None:
         with self._lock:
@@ -112,7 +110,8 @@ class Nominator:
             return {name: tuple(refs) for name, refs in self._pods_of.items()}
 
     def _known(self, pod: corev1.Pod) -> bool:
-        """Whether the informer has the pod and it has no node yet. True where there is no informer."""
+        """Whether the informer has the pod and it has no node yet. True where there is no informer. The lock is held: what the
+        informer says later takes the nomination out again after it was added."""
         if self._pod_lister is None:
             return True
         seen = self._pod_lister.get(pod.key)

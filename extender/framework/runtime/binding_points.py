@@ -97,8 +97,11 @@ class BindingPoints:
             return Status(Code.WAIT, (*asked.reasons, ASKED_TO_WAIT)), timeouts
         return SUCCESS, {}
 
-    def add_waiting_pod(self, pod: corev1.Pod, node_name: str, timeouts: Mapping[str, float]) -> None:
-        self.waiting_pods.add(PendingPod(pod, node_name, timeouts, self.clock))
+    def add_waiting_pod(self, pod: corev1.Pod, node_name: str, timeouts: Mapping[str, float]) -> Callable[[], None]:
+        """Returns what takes it out again, for an attempt that ends before `wait_on_permit`: the next would find it, and be refused."""
+        waiting = PendingPod(pod, node_name, timeouts, self.clock)
+        self.waiting_pods.add(waiting)
+        return partial(self.waiting_pods.remove, waiting)
 
     def will_wait_on_permit(self, pod: corev1.Pod) -> bool:
         return self.waiting_pods.get(pod.uid) is not None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from types import SimpleNamespace
 from typing import Any, cast
@@ -42,8 +42,9 @@ class Plugins:
     def run_permit_plugins(self, state: CycleState, pod: corev1.Pod, node: str) -> tuple[Status, dict[str, float]]:
         return wait(), {"Coscheduling": self.hold}
 
-    def add_waiting_pod(self, pod: corev1.Pod, node: str, timeouts: Mapping[str, float]) -> None:
+    def add_waiting_pod(self, pod: corev1.Pod, node: str, timeouts: Mapping[str, float]) -> Callable[[], None]:
         self.held = timeouts
+        return lambda: None
 
     def run_bind_plugins(self, state: CycleState, pod: corev1.Pod, node: str) -> Status:
         self.ends_by = binding_ends_by(state)
@@ -92,8 +93,9 @@ def test_no_other_permit_comes_between_a_permit_and_its_waiting_pod() -> None:
             steps.append(("Permit", verb._cycles._permitting.locked()))
             return super().run_permit_plugins(*args)
 
-        def add_waiting_pod(self, *args: Any) -> None:
+        def add_waiting_pod(self, *args: Any) -> Callable[[], None]:
             steps.append(("waiting pod", verb._cycles._permitting.locked()))
+            return lambda: None
 
         def wait_on_permit(self, pod: corev1.Pod) -> Status:
             steps.append(("wait", verb._cycles._permitting.locked()))
@@ -115,6 +117,7 @@ class Asked(Plugins):
             "run_permit_plugins": (wait(), {"Coscheduling": 60.0}),
             "run_bind_plugins": bind,
             "wait_on_permit": end,
+            "add_waiting_pod": lambda: None,
         }
 
     def __getattribute__(self, name: str) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -76,7 +77,8 @@ class Plugins:
     def run_permit_plugins(self, state: CycleState, pod: corev1.Pod, node: str) -> tuple[Status, dict[str, float]]:
         return self.says("Permit"), {}
 
-    def add_waiting_pod(self, *args: Any) -> None: ...
+    def add_waiting_pod(self, *args: Any) -> Callable[[], None]:
+        return lambda: self.calls.append("no waiting pod")
 
     def get_waiting_pod(self, uid: str) -> None: ...
 
@@ -110,7 +112,11 @@ def begun(plugins: Plugins) -> tuple[BindingCycle, Books]:
         pytest.param({"Reserve": unschedulable("no")}, (*BEGUN[:-1], *TAKEN_BACK), id="Reserve refuses"),
         pytest.param({"Permit": unschedulable("no")}, (*BEGUN, *TAKEN_BACK), id="Permit refuses"),
         pytest.param({"Permit": error("no")}, (*BEGUN, *TAKEN_BACK), id="Permit fails"),
-        pytest.param({"Permit": wait(), "wait": unschedulable("no")}, (*WAITED, *TAKEN_BACK), id="wait ends badly"),
+        pytest.param(
+            {"Permit": wait(), "wait": unschedulable("no")},
+            (*WAITED, "no waiting pod", *TAKEN_BACK),
+            id="wait ends badly",
+        ),
         pytest.param({"PreBind": error("no")}, (*WAITED, "PreBind", *TAKEN_BACK), id="PreBind fails"),
         pytest.param({"Bind": error("no")}, (*WAITED, "PreBind", "Bind", *TAKEN_BACK), id="Bind fails"),
         pytest.param({"Bind": SKIP}, (*WAITED, "PreBind", "Bind", *TAKEN_BACK), id="no plugin binds"),

@@ -139,3 +139,20 @@ def test_nominated_pods_but_those_that_are_known(known: set[str], others: list[t
         nominator.add(a_pod(name, nominated="n1"))
     nominator.add(a_pod("nowhere", nominated="n1"), override(""))
     assert [(name, pod.name) for name, pod in nominator.nominated_pods_but(known)] == others
+
+
+def test_a_pod_that_is_bound_while_it_is_nominated_is_nominated_nowhere() -> None:
+    """It was counted on its node twice, until it was deleted. The lister is asked in the same step: what says that it is bound comes after."""
+
+    class Locked(Pods):
+        def get(self, key: str) -> corev1.Pod | None:
+            locked.append(nominator._lock.locked())
+            return super().get(key)
+
+    locked: list[bool] = []
+    pod = a_pod("p")
+    nominator = Nominator(Locked(pod))
+    nominator.add(pod, override("n1"))
+    nominator.update_nominated_pod(pod, pod)
+    assert locked == [True, True]
+    assert nominator.nominated_node(pod.uid) == "n1"

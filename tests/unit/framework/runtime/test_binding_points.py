@@ -202,6 +202,16 @@ def test_a_pod_that_is_gone_is_rejected() -> None:
     assert framework.wait_on_permit(POD) == unschedulable("removed")
 
 
+def test_an_attempt_that_ends_before_its_wait_leaves_no_waiting_pod_to_the_next() -> None:
+    framework = make_framework("permit")
+    drop = framework.add_waiting_pod(POD, "n1", {"p": 10.0})
+    drop()
+    assert not framework.will_wait_on_permit(POD)
+    framework.add_waiting_pod(POD, "n1", {"p": 10.0})
+    drop()
+    assert framework.will_wait_on_permit(POD), "this is another attempt's"
+
+
 def test_all_waiting_pods_can_be_seen() -> None:
     framework = make_framework("permit")
     framework.add_waiting_pod(POD, "n1", {"p": 10.0})
