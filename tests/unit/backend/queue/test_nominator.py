@@ -142,7 +142,9 @@ def test_nominated_pods_but_those_that_are_known(known: set[str], others: list[t
 
 
 def test_a_pod_that_is_bound_while_it_is_nominated_is_nominated_nowhere() -> None:
-    """It was counted on its node twice, until it was deleted. The lister is asked in the same step: what says that it is bound comes after."""
+    """It was counted on its node twice, until it was deleted. The lister is asked in the same step, so that what says that it is bound
+    comes after.
+    """
 
     class Locked(Pods):
         def get(self, key: str) -> corev1.Pod | None:
