@@ -84,7 +84,7 @@ class StatusSteering:
         self._lock = threading.Lock()  # guards the five below; innermost but for the pool's own
         self._wishes: dict[str, _Wish] = {}  # UID -> what is to be done next
         self._unfulfilled: dict[str, tuple[_Wish, float]] = {}  # UID -> what has failed, and when it is tried again
-        self._busy: set[str] = set()  # UIDs that a worker has, or will get
+        self._busy: dict[str, _Wish | None] = {}  # UID -> what a worker does for it now; None: it will get one
         self._said: LRUCache[str, tuple[corev1.PodCondition, float]] = LRUCache(REMEMBERED)  # UID -> the last, and when
         self._free_of_gates: LRUCache[str, bool] = LRUCache(REMEMBERED)  # UIDs, by the API server's own word
 
@@ -149,8 +149,11 @@ class StatusSteering:
             return
         uid = wish.pod.uid
         with self._lock:
+            at_work = self._busy.get(uid)
             if only_if_none and uid in self._wishes:
                 return
+            if wish.for_a_moment and at_work is not None and not at_work.only_wakes:
+                return  # its patch wakes the pod, and is not to be taken back
             unfulfilled, _ = self._unfulfilled.pop(uid, (wish, 0.0))
             idle = self._takes(uid, unfulfilled if only_if_none else wish)
         if idle:
@@ -160,7 +163,7 @@ class StatusSteering:
         """It is the pod's next. Returns whether no worker has the pod yet. Lock held."""
         self._wishes[uid] = wish
         idle = uid not in self._busy
-        self._busy.add(uid)
+        self._busy.setdefault(uid, None)
         return idle
 
     def _submit(self, uid: str) -> None:
@@ -174,9 +177,9 @@ class StatusSteering:
         """
         leading = self._leading()
         with self._lock:
-            wish = self._wishes.pop(uid)
+            wish = self._busy[uid] = self._wishes.pop(uid)
             if not leading:  # it was wished for while we led, and the new leader has wishes of its own
-                self._busy.discard(uid)
+                del self._busy[uid]
                 return
         rest = None
         try:
@@ -194,7 +197,7 @@ class StatusSteering:
             if rest is not None and self._leading() and not self._has_newer(uid):
                 self._wishes[uid] = rest
             if uid not in self._wishes:
-                self._busy.discard(uid)
+                del self._busy[uid]
                 return
         self._submit(uid)
 

@@ -460,3 +460,20 @@ def test_a_gate_that_could_not_be_taken_off_stays_once_the_plan_is_dropped(story
     s.api.go_on.set()
     s.done()
     assert s.gates(pod) == [GATE["name"]]
+
+
+@pytest.mark.parametrize("gated", [pytest.param(True, id="gated"), pytest.param(False, id="plain")])
+def test_a_nomination_for_a_moment_gives_way_to_one_that_is_on_its_way(
+    story: Callable[..., Story], gated: bool
+) -> None:
+    """It took back the place that had just been nominated, and the gate stayed on."""
+    told = story()
+    pod = told.pod("p", *([GATE] if gated else []))
+    told.api.go_on.clear()
+    told.api.begun.clear()
+    told.steering.nominate([(pod, "n1")])
+    assert told.api.begun.wait(5)
+    told.steering.activate_by_nomination([(pod, "n2")])
+    told.api.go_on.set()
+    told.done()
+    assert (told.now(pod).status.nominated_node_name, told.gates(pod)) == ("n1", [])
