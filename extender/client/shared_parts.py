@@ -15,10 +15,10 @@ from msgspec.structs import force_setattr
 
 from extender.api import codec, corev1
 
-MOST_KNOWN = 16_384
-"""Different ones of one field, and then it is begun anew: parts that are in no two objects must not pile up."""
-MOST_BYTES = 8 * 1024 * 1024
-"""Of them all, likewise: one pod's annotation may have 256 KiB, and be another one each moment."""
+MOST_KNOWN = 2_048
+"""Different parts of one generation: what is in no two objects, as conditions with their times, must not pile up."""
+MOST_BYTES = 1024 * 1024
+"""Of one generation, likewise: one pod's annotation may have 256 KiB, and be another one each moment."""
 
 META = ("labels", "annotations", "owner_references", "finalizers")
 POD_SPEC = (
@@ -41,12 +41,36 @@ NODE_STATUS = ("allocatable", "capacity", "declared_features")
 _EMPTY: dict[str, Any] = {}
 
 
+class Generations:
+    """The parts of one field by their encodings. What no object had since the last generation but one is forgotten."""
+
+    def __init__(self) -> None:
+        self._newer: dict[bytes, Any] = {}
+        self._older: dict[bytes, Any] = {}
+        self._bytes = 0  # of the keys of the newer ones
+
+    def __len__(self) -> int:
+        return len(self._newer) + len(self._older)
+
+    def same(self, part: Any) -> Any:
+        """The part that is equal, this one if there is none yet."""
+        key = codec.encode(part)
+        known = self._newer.get(key)
+        if known is not None:
+            return known
+        known = self._older.pop(key, part)
+        if len(self._newer) >= MOST_KNOWN or self._bytes + len(key) > MOST_BYTES:
+            self._older, self._newer, self._bytes = self._newer, {}, 0
+        self._newer[key] = known
+        self._bytes += len(key)
+        return known
+
+
 class SharedParts:
     """Not thread-safe: each reflector has its own, on its one thread."""
 
     def __init__(self) -> None:
-        self._known: defaultdict[str, dict[bytes, Any]] = defaultdict(dict)
-        self._bytes: defaultdict[str, int] = defaultdict(int)  # of the keys of each
+        self._known: defaultdict[str, Generations] = defaultdict(Generations)
 
     def share(self, obj: object) -> None:
         """Puts equal parts in place of the object's own. It must not have been handed out yet; others may have the parts."""
@@ -61,28 +85,16 @@ class SharedParts:
             self._share_all(obj.metadata, ("annotations",))
             self._share_all(obj.spec, ("taints",))
             self._share_all(obj.status, NODE_STATUS)
-            images = tuple(self._same("image", image) for image in obj.status.images)
+            images = tuple(map(self._known["image"].same, obj.status.images))
             force_setattr(obj.status, "images", images)
 
     def _share_all(self, owner: Struct, fields: tuple[str, ...]) -> None:
         for field in fields:
             part = getattr(owner, field)
             if part:
-                force_setattr(owner, field, self._same(field, part))
+                force_setattr(owner, field, self._known[field].same(part))
             elif part == _EMPTY:
                 force_setattr(owner, field, _EMPTY)
-
-    def _same(self, field: str, part: Any) -> Any:
-        known, key = self._known[field], codec.encode(part)
-        same = known.get(key)
-        if same is not None:
-            return same
-        if len(known) >= MOST_KNOWN or self._bytes[field] + len(key) > MOST_BYTES:
-            known.clear()
-            self._bytes[field] = 0
-        known[key] = part
-        self._bytes[field] += len(key)
-        return part
 
 
 def _intern(owner: Struct, fields: tuple[str, ...]) -> None:

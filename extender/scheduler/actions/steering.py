@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
 
-from cachetools import LRUCache
+from cachetools import LRUCache, TTLCache
 
 from extender import failpoints, metrics
 from extender.api import corev1
@@ -85,7 +85,8 @@ class StatusSteering:
         self._wishes: dict[str, _Wish] = {}  # UID -> what is to be done next
         self._unfulfilled: dict[str, tuple[_Wish, float]] = {}  # UID -> what has failed, and when it is tried again
         self._busy: dict[str, _Wish | None] = {}  # UID -> what a worker does for it now; None: it will get one
-        self._said: LRUCache[str, tuple[corev1.PodCondition, float]] = LRUCache(REMEMBERED)  # UID -> the last, and when
+        # UID -> the last condition that was written
+        self._said: TTLCache[str, corev1.PodCondition] = TTLCache(REMEMBERED, SAME_TIME_SECONDS, timer=clock)
         self._free_of_gates: LRUCache[str, bool] = LRUCache(REMEMBERED)  # UIDs, by the API server's own word
 
     def nominate(self, places: Sequence[tuple[corev1.Pod, str]]) -> None:
@@ -250,12 +251,10 @@ class StatusSteering:
         """A patch that changes nothing is no event, and wakes no pod; and the time in a condition is in whole seconds."""
         if condition is None:
             return None
-        now = self._clock()
         with self._lock:
-            last, at = self._said.get(uid, (None, 0.0))
-            if condition == last and now - at < SAME_TIME_SECONDS:
+            if condition == self._said.get(uid):
                 condition = _ready(condition.status, condition.reason, f"{condition.message}, once more")
-            self._said[uid] = condition, now
+            self._said[uid] = condition
         return condition
 
     def _annotate(self, pod: corev1.Pod) -> None:

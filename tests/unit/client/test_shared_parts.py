@@ -66,7 +66,21 @@ def test_parts_that_are_in_one_pod_only_do_not_pile_up(monkeypatch: pytest.Monke
     for pod in pods:
         parts.share(pod)
     assert [pod.metadata.labels["number"] for pod in pods] == [str(number) for number in range(10)]
-    assert all(len(known) <= 3 for known in parts._known.values())
+    assert all(len(known) <= 6 for known in parts._known.values())
+
+
+def test_what_many_pods_have_outlives_any_number_of_parts_that_are_in_one_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A thousand pods that are alike come between others, each with labels of its own."""
+    monkeypatch.setattr(shared_parts, "MOST_KNOWN", 3)
+    parts = SharedParts()
+    alike = _decoded(*(_pod(str(number)) for number in range(10)))
+    for number, pod in enumerate(alike):
+        parts.share(pod)
+        for other in _decoded(*(_pod("other", labels={"number": f"{number}-{i}"}) for i in range(2))):
+            parts.share(other)
+    assert {id(pod.metadata.labels) for pod in alike} == {id(alike[0].metadata.labels)}
 
 
 def test_versions_of_one_large_part_do_not_pile_up() -> None:
@@ -75,7 +89,5 @@ def test_versions_of_one_large_part_do_not_pile_up() -> None:
     for version in range(200):
         (pod,) = _decoded(_pod(str(version), annotations={"a": f"{version}" + "x" * 200_000}))
         parts.share(pod)
-    kept = parts._known["annotations"]
-    assert sum(map(len, kept)) <= shared_parts.MOST_BYTES
-    assert len(kept) > 1
+    assert 1 < len(parts._known["annotations"]) <= 2 * shared_parts.MOST_BYTES / 200_000
     assert len(parts._known["labels"]) == 1
