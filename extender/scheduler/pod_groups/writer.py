@@ -90,6 +90,12 @@ class PodGroupStatusWriter:
             self.conditions_kept = False
         return answer
 
+    def gone(self, uid: str) -> None:
+        """The PodGroup has been deleted."""
+        with self._lock:
+            self._newest.pop(uid, None)
+            self._written.pop(uid, None)
+
     def forget(self) -> None:
         """Another replica may write from now on."""
         with self._lock:

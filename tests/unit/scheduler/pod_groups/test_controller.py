@@ -199,6 +199,18 @@ def test_a_gang_from_its_first_pod_to_its_end(cluster: Cluster) -> None:
     assert cluster.conditions() == {"Scheduled": "True GangScheduled", "Finished": "True Succeeded"}
 
 
+def test_nothing_is_kept_of_a_pod_group_that_is_deleted(cluster: Cluster) -> None:
+    """Ten thousand of them were, each as the API server had answered last."""
+    writer = cluster.verdicts.writer
+    cluster.group()
+    cluster.put("a", "b", "c", node="n")
+    cluster.decided(STARTS)
+    cluster.passes()
+    assert len(writer._newest) == len(writer._written) == 1
+    cluster.drop()
+    assert len(writer._newest) == len(writer._written) == 0
+
+
 def test_a_gang_that_comes_and_starts_costs_one_patch(cluster: Cluster) -> None:
     """As when 64 of them are made at once: they wait for members, start some seconds later, and are bound within a moment."""
     cluster.group()
