@@ -1,4 +1,4 @@
-"""Evicts the victims of whole gangs: all tried on the server first, then told one after the other.
+"""Evicts the victims of whole gangs: all tried on the server first, then marked, then told, several at a time.
 
 Each gets the condition DisruptionTarget and is deleted with its UID as precondition, as kube-scheduler does it; by
 configuration it is evicted through the Eviction API, where budgets may forbid what the dry run has just allowed. The rest of a gang
@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections import deque
 from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 from extender import failpoints
 from extender.api import corev1, policyv1
@@ -27,6 +29,9 @@ from extender.scheduler.background import WorkerPool
 
 log = logging.getLogger(__name__)
 
+T = TypeVar("T")
+
+AT_A_TIME = 8  # calls for the victims of one preemption
 ASK_AGAIN_SECONDS = 60.0  # how often permissions are asked for anew
 ASK_SOON_SECONDS = 5.0  # while there are none
 RETRY = Retry(0.1, 2.0, factor=5.0, steps=3)  # of a call that may yet succeed
@@ -56,6 +61,7 @@ class ApiEvictor:
         self._by_eviction_api = by_eviction_api
         self._pdbs = pdbs
         self._pool = WorkerPool("evictor", 1)
+        self._helpers = WorkerPool("evictions", AT_A_TIME - 1)
         self._run = run if run is not None else self._pool.submit
         self._stopping = threading.Event()
         self._lock = threading.Lock()  # guards the three below
@@ -101,6 +107,7 @@ class ApiEvictor:
         """Returns when an eviction that has begun is at its end; others do not begin any more."""
         self._stopping.set()
         self._pool.stop()
+        self._helpers.stop()
 
     def _attempt(self, eviction: Eviction) -> str:
         """Always reports the result, even after an unexpected error."""
@@ -125,13 +132,13 @@ class ApiEvictor:
         if not eviction.wanted():
             return f"{eviction.on_behalf_of} needs the room no longer"
         if not self._evicts(eviction):  # the Eviction API marks them itself
-            for victim in victims:
-                self._mark(victim, eviction)
+            self._for_each(eviction, victims, lambda victim: self._mark(victim, eviction))
         for pause in (0.0, *AGAIN.pauses()):
             if not victims or not self._leading():
                 break
             self._stopping.wait(pause)
-            victims = [victim for victim in victims if self._failed(victim, eviction)]
+            failed = self._for_each(eviction, victims, lambda victim: self._failed(victim, eviction))
+            victims = [victim for victim, again in zip(victims, failed, strict=True) if again]
         return ""
 
     def _failed(self, victim: corev1.Pod, eviction: Eviction) -> bool:
@@ -159,21 +166,69 @@ class ApiEvictor:
         ready uses none up where the dry run lets it go.
         """
         there = []
-        for victim in eviction.victims:
-            try:
-                self._removed(victim, eviction, dry_run=True)
-            except (NotFoundError, ConflictError):
-                continue
-            except TooManyRequestsError as error:
-                return f'pod "{victim.key}" may not be evicted: {error}'
-            except ApiError as error:
-                return f'pod "{victim.key}" cannot be deleted: {error}'
-            there.append(victim)
+        tried = self._for_each(eviction, eviction.victims, lambda victim: self._tried(victim, eviction))
+        for victim, error in zip(eviction.victims, tried, strict=True):
+            match error:
+                case None:
+                    there.append(victim)
+                case NotFoundError() | ConflictError():
+                    continue
+                case TooManyRequestsError():
+                    return f'pod "{victim.key}" may not be evicted: {error}'
+                case _:
+                    return f'pod "{victim.key}" cannot be deleted: {error}'
         if self._evicts(eviction) and not eviction.despite_budgets:  # else what is left is a fraction already
             beyond, _ = split_by_violation([PodInfo(victim) for victim in there if _is_ready(victim)], self._pdbs())
             if beyond:
                 return f'pod "{beyond[0].pod.key}" may not be evicted with the others: a disruption budget does not allow all of them'
         return there
+
+    def _tried(self, victim: corev1.Pod, eviction: Eviction) -> ApiError | None:
+        """Of a dry run."""
+        try:
+            self._removed(victim, eviction, dry_run=True)
+        except ApiError as error:
+            return error
+        return None
+
+    def _for_each(self, eviction: Eviction, victims: Sequence[corev1.Pod], act: Callable[[corev1.Pod], T]) -> list[T]:
+        """Several at a time, as kube-scheduler does it, begun in their order: what is left of a gang meanwhile is a fraction. One after the
+        other where budgets are asked: the API server has them changed by one eviction at a time, and lets the others wait for longer.
+
+        The caller's thread does its part, and all of it where no other can be had. Raises what `act` does, once none is at work.
+        """
+        done: dict[int, T] = {}
+        errors: list[BaseException] = []
+        left = deque(enumerate(victims))
+        at_work = 0
+        changed = threading.Condition()
+
+        def work() -> None:
+            nonlocal at_work
+            while True:
+                with changed:
+                    if not left or errors:
+                        return
+                    number, victim = left.popleft()
+                    at_work += 1
+                try:
+                    done[number] = act(victim)
+                except BaseException as error:
+                    errors.append(error)
+                finally:
+                    with changed:
+                        at_work -= 1
+                        changed.notify_all()
+
+        if not (self._evicts(eviction) and self._pdbs()):
+            for _ in range(min(AT_A_TIME, len(victims)) - 1):
+                self._helpers.submit(work)
+        work()
+        with changed:
+            changed.wait_for(lambda: not at_work)
+        if errors:
+            raise errors[0]
+        return [done[number] for number in range(len(victims))]
 
     def _tell(self, victim: corev1.Pod, eviction: Eviction) -> str:
         try:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Callable
+from functools import partial
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -16,6 +20,12 @@ from extender.retry import Retry
 from extender.scheduler.actions import evictor as module
 from extender.scheduler.actions.evictor import ApiEvictor
 from tests.objects import make_pdb, make_pod
+
+
+@pytest.fixture(autouse=True)
+def _one_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """But in the stories of several: the order of calls is told then."""
+    monkeypatch.setattr(module, "AT_A_TIME", 1)
 
 
 @pytest.mark.faults
@@ -230,3 +240,72 @@ def test_what_goes_within_budgets_goes_through_the_eviction_api_however_else_we_
     assert ("disruption budget" in told[0]) == budgeted
     assert any(not pod.deleting for pod in api.list_page(PODS).items) == budgeted
     assert noted == ([] if budgeted else [("Normal", "Gone", "Preempting", "whole")] * 2)
+
+
+class AtWork:
+    """How many calls there are at a time; each waits until `together` are, or for a moment."""
+
+    def __init__(self, together: int) -> None:
+        self.most = self._now = 0
+        self._together = together
+        self._changed = threading.Condition()
+
+    def __call__(self, call: Callable[..., None], *args: Any, **options: Any) -> None:
+        with self._changed:
+            self._now += 1
+            self.most = max(self.most, self._now)
+            self._changed.notify_all()
+            self._changed.wait_for(lambda: self.most >= self._together, timeout=0.05)
+        try:
+            call(*args, **options)
+        finally:
+            with self._changed:
+                self._now -= 1
+
+
+@pytest.mark.parametrize(
+    ("through_api", "budgets", "most"),
+    [
+        pytest.param(False, True, 4, id="deleted: no budget is asked"),
+        pytest.param(True, False, 4, id="through the Eviction API, and there is no budget"),
+        pytest.param(True, True, 1, id="through the Eviction API: evictions of one budget keep each other waiting"),
+    ],
+)
+def test_victims_go_several_at_a_time_where_no_budget_is_asked(
+    through_api: bool, budgets: bool, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "AT_A_TIME", 4)
+    api, told = EmbeddedAPI(), list[str]()
+    spec = {"containers": [{"name": "c"}], "nodeName": "n1"}
+    victims = [api.create(PODS, {"metadata": {"name": f"v{number}"}, "spec": spec}) for number in range(6)]
+    call = "evict" if through_api else "delete"
+    at_work = AtWork(4)
+    monkeypatch.setattr(api, call, partial(at_work, getattr(api, call)))
+    pdb = make_pdb().name("other").match({"app": "other"}).obj()
+    evictor = ApiEvictor(
+        api,
+        Recorder(api),
+        lambda: True,
+        lambda: 0.0,
+        by_eviction_api=through_api,
+        pdbs=lambda: [pdb] if budgets else [],
+        run=lambda job: job(),
+    )
+    try:
+        evictor.evict(Eviction(victims, "PodGroup default/g", pod_reference(victims[0]), "x"), told.append)
+    finally:
+        evictor.stop()
+    assert told == [""]
+    assert at_work.most == most
+    assert [pod for pod in api.list_page(PODS).items if not pod.deleting] == []
+
+
+@pytest.mark.faults
+def test_where_no_other_thread_can_be_had_one_tells_all_victims(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "AT_A_TIME", 4)
+    monkeypatch.setattr(threading.Thread, "start", Mock(side_effect=RuntimeError("can't start new thread")))
+    api, told = EmbeddedAPI(), list[str]()
+    victims = _victims(api)
+    _evictor(api).evict(Eviction(victims, "PodGroup default/g", pod_reference(victims[0]), "x"), told.append)
+    assert told == [""]
+    assert [pod for pod in api.list_page(PODS).items if not pod.deleting] == []
