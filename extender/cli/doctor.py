@@ -12,7 +12,7 @@ from extender.cli import kubeconfig_flags, output, terminal
 from extender.cli.asking import LEASE, OPS_PORT, Leader
 from extender.cli.at_address import AtAddress, base_url
 from extender.cli.errors import NoAnswerError, UnusableKubeconfigError, UsageError
-from extender.cli.terminal import Colour, Terminal
+from extender.cli.terminal import Colour, Terminal, printable
 
 if TYPE_CHECKING:
     from extender.client.connection import Connection
@@ -216,7 +216,10 @@ def _lines(findings: Sequence[Finding], shown_on: Terminal) -> Iterator[str]:
         yield "nothing is wrong"
     for each in findings:
         severity = each.severity.value
-        first, *more = shown_on.fold(f"{severity}: {each.place}: {each.message} ({each.code})", FOLDED)
+        place, message, fix = map(
+            printable, (each.place, each.message, each.fix)
+        )  # a tenant may have written some of it
+        first, *more = shown_on.fold(f"{severity}: {place}: {message} ({each.code})", FOLDED)
         yield shown_on.paint(severity, COLOURS.get(severity)) + first.removeprefix(severity)
         yield from (" " * FOLDED + line for line in more)
-        yield from (" " * FIX + line for line in shown_on.fold(each.fix, FIX))
+        yield from (" " * FIX + line for line in shown_on.fold(fix, FIX))

@@ -2,7 +2,10 @@
 
 
 class UsageError(Exception):
-    """An unknown file, a flag that does not fit. The text names the place."""
+    """An unknown file, a flag that does not fit. The text names the place. Each argument is a line of it."""
+
+    def __str__(self) -> str:
+        return "\n".join(self.args)
 
 
 class NoAnswerError(OSError):

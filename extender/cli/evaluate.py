@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from extender.cli import output, terminal
+from extender.cli import output, standard_error, terminal
 from extender.cli.errors import UsageError
 from extender.cli.progress import progress
 from extender.cli.table import natural, table
@@ -55,7 +55,7 @@ def run(args: argparse.Namespace) -> int:
     _print(answers, args.output)
     failed = [answer for answer in answers if "error" in answer]
     for answer in failed:
-        print(f"gang-extender: {args.scenarios}: {answer['name']}: {answer['error']}", file=sys.stderr)
+        standard_error.say(f"gang-extender: {args.scenarios}: {answer['name']}: {answer['error']}")
     return 1 if failed else 0
 
 
@@ -104,7 +104,7 @@ def _answer(entry: Any, path: str, registry: Any, args: argparse.Namespace) -> J
     try:
         built = BuiltScenario(entry, registry, path=path, call_extenders=args.call_extenders)
         for warning in built.warnings:
-            print(f"gang-extender: {args.scenarios}: {path}.config.extenders: {warning}", file=sys.stderr)
+            standard_error.say(f"gang-extender: {args.scenarios}: {path}.config.extenders: {warning}")
         with contextlib.closing(built):
             return {"name": name, **evaluate(built)}
     except (ScenarioError, EvaluationError, NoNodesAvailableError) as error:

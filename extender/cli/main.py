@@ -13,9 +13,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from extender.api.codec import DecodeError
-from extender.cli import completion, standard_output
+from extender.cli import completion, standard_error, standard_output
 from extender.cli.errors import UsageError
-from extender.redaction import redacted
 
 COMMANDS = {
     "serve": "run the extender: filter, prioritize, preempt and bind over HTTP",
@@ -135,7 +134,8 @@ def main(argv: Sequence[str] | None = None, program: Program = GANG_EXTENDER) ->
         return standard_output.CLOSED
     except OSError as error:
         if error.filename is None:
-            return _fail(program, error, 1)
+            full = error.errno in standard_output.CANNOT_WRITE
+            return _fail(program, f"standard output: {error.strerror}" if full else error, 1)
         return _fail(program, f"{error.filename}: {error.strerror}", 2)  # a file that an argument names
     except DecodeError as error:
         return _fail(program, error, 1)
@@ -164,7 +164,8 @@ def _run(arguments: list[str], program: Program) -> int:
 
 def _fail(program: Program, error: Exception | str, code: int) -> int:
     standard_output.give_up()
-    print(redacted(f"{program.name}: {error}"), file=sys.stderr)
+    first, *more = error.args if isinstance(error, UsageError) else [error]
+    standard_error.say(f"{program.name}: {first}", *more)
     return code
 
 

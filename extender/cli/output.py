@@ -9,6 +9,8 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+from extender.cli import standard_output
+
 FOR_PROGRAMS = ("json", "yaml")
 WATCH_SECONDS = 2.0
 TIMES = frozenset(("since", "waitingSince", "until"))
@@ -40,7 +42,7 @@ def show_value(value: Any, output: str) -> None:
         return
     import yaml
 
-    yaml.safe_dump(value, sys.stdout, sort_keys=False, allow_unicode=True)
+    yaml.safe_dump(value, sys.stdout, sort_keys=False, allow_unicode=standard_output.has_unicode())
 
 
 def as_json(value: Any) -> None:

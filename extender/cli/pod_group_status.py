@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from extender.cli import explain_text, kubeconfig_flags
+from extender.cli import explain_text, kubeconfig_flags, standard_error
 from extender.cli.errors import NoAnswerError
 from extender.cli.table import natural, table
 from extender.cli.terminal import PLAIN, Terminal, printable
@@ -65,8 +65,9 @@ def _read(args: argparse.Namespace, error: NoAnswerError) -> Iterator[Connection
         raise error from None
     finally:
         connection.close()
-    print(f"{args.program}: {error}", file=sys.stderr)
-    print(f"{args.program}: no page can be asked: this is what PodGroup.status says", file=sys.stderr)
+    standard_error.say(
+        f"{args.program}: {error}", f"{args.program}: no page can be asked: this is what PodGroup.status says"
+    )
 
 
 def listing(

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -104,8 +103,10 @@ def run(args: argparse.Namespace) -> int:
     try:
         options.check()
         configuration = load_extender_configuration(args.config) if args.config else ExtenderConfiguration()
-    except (OptionsError, ConfigurationError) as error:
+    except OptionsError as error:
         raise UsageError(str(error)) from error
+    except ConfigurationError as error:
+        raise UsageError(*map(str, error.mistakes)) from error
     if configuration.leader_service is not None:
         _check_advertised(args.advertise_address or args.bind_address)
     return serve.run(_builder(args, configuration), options)
@@ -161,7 +162,9 @@ def _builder(args: argparse.Namespace, configuration: Any) -> Callable[[Callable
 
 
 def _say_what_is_left_out(loaded: Any) -> None:
+    from extender.cli import standard_error
+
     for kind, count in loaded.unknown.items():
-        print(f"gang-extender: left out, since the kind is not known here: {count} {kind}", file=sys.stderr)
+        standard_error.say(f"gang-extender: left out, since the kind is not known here: {count} {kind}")
     for field in loaded.misspelt:
-        print(f"gang-extender: {field}", file=sys.stderr)
+        standard_error.say(f"gang-extender: {field}")

@@ -9,11 +9,13 @@ import math
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from extender.api.codec import DecodeError
+from extender.cli import standard_error
 from extender.cli.errors import UsageError
 from extender.cli.progress import progress
+from extender.cli.terminal import printable
 
 if TYPE_CHECKING:
     from extender.config.types import KubeSchedulerConfiguration
@@ -87,9 +89,9 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError(str(error)) from error
     report = _simulated(args, cluster, files, clock)
     for warning in report.warnings:
-        print(f"warning: {warning}", file=sys.stderr)
+        standard_error.say(f"warning: {warning}")
     if not report.quiet:
-        print(f"warning: stopped after {args.until:g} virtual seconds: pods were still moving", file=sys.stderr)
+        standard_error.say(f"warning: stopped after {args.until:g} virtual seconds: pods were still moving")
     show(report, args.output, args.namespace)
     return _say_what_is_invalid(report)
 
@@ -100,9 +102,9 @@ def _say_what_is_invalid(report: Report) -> int:
 
     invalid = [gang for gang in report.gangs if gang.state == INVALID]
     for gang in invalid[:SHOWN]:
-        print(f"gang-extender: {gang.message}", file=sys.stderr)
+        standard_error.say(f"gang-extender: {gang.message}")
     if len(invalid) > SHOWN:
-        print(f"gang-extender: {len(invalid) - SHOWN} more gangs are invalid", file=sys.stderr)
+        standard_error.say(f"gang-extender: {len(invalid) - SHOWN} more gangs are invalid")
     return 1 if invalid else 0
 
 
@@ -110,10 +112,20 @@ def _log(verbosity: int) -> None:
     """What goes wrong with a pod stands in its message; only what should not happen at all is said besides, once."""
     level = {0: logging.ERROR, 1: logging.ERROR, 2: logging.INFO}.get(verbosity, logging.DEBUG)
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(logging.Formatter("%(levelname).1s %(name)s] %(message)s"))
+    handler.setFormatter(_Lines("%(levelname).1s %(name)s] %(message)s"))
     if verbosity == 0:
         handler.addFilter(_Faults())
     logging.basicConfig(level=level, handlers=[handler], force=True)
+
+
+class _Lines(logging.Formatter):
+    """A message is one line, and a traceback several: files may have written anything into both."""
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - logging's name
+        return printable(super().formatMessage(record))
+
+    def formatException(self, ei: Any) -> str:  # noqa: N802 - likewise
+        return "\n".join(map(printable, super().formatException(ei).split("\n")))
 
 
 class _Faults(logging.Filter):
@@ -158,7 +170,7 @@ def _read_config(path: str) -> Files:
             return Files(extender=load_extender_configuration(path))
         configuration = load_kube_scheduler_configuration(path)
     except ConfigurationError as error:
-        raise UsageError(str(error)) from error
+        raise UsageError(*map(str, error.mistakes)) from error
     _check_modelled(path, configuration)
     return Files(configuration)
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from msgspec import structs
 
 from extender.api import codec
-from extender.cli import output, terminal
+from extender.cli import output, standard_output, terminal
 from extender.cli.table import natural, table
 from extender.cli.terminal import Terminal
 from extender.simulation.report import GangReport, PodReport, Report
@@ -34,7 +34,8 @@ def show(report: Report, form: str, namespace: str = "") -> None:
         import yaml
 
         dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
-        text = yaml.dump(codec.to_builtins(report), Dumper=dumper, sort_keys=False, allow_unicode=True, width=1000)
+        unicode = standard_output.has_unicode()
+        text = yaml.dump(codec.to_builtins(report), Dumper=dumper, sort_keys=False, allow_unicode=unicode, width=1000)
     else:
         text = "\n".join(_tables(report, terminal.of())) + "\n"
     sys.stdout.write(text)

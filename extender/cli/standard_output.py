@@ -7,6 +7,8 @@ in C, which Python ignores.
 from __future__ import annotations
 
 import contextlib
+import errno
+import io
 import os
 import signal
 import sys
@@ -14,12 +16,22 @@ import sys
 CLOSED = 128 + signal.SIGPIPE
 """The exit code that a shell shows for a program whose output was closed."""
 INTERRUPTED = 128 + signal.SIGINT
+CANNOT_WRITE = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO))
+"""Of an OSError that names no file. No command writes to a file of its own."""
 
 
 def provide() -> None:
-    """A program started without one (`>&-`) gets one that is never read, before a file or socket gets its descriptor."""
+    """A program started without one (`>&-`) gets one that is never read, before a file or socket gets its descriptor. What the locale's
+    encoding lacks is written as Python writes it: names and messages of objects are UTF-8 whatever the terminal shows."""
     if sys.stdout is None:
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115, PTH123 - for as long as the process lives
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
+
+
+def has_unicode() -> bool:
+    """Whether every character can be written as it is."""
+    return (sys.stdout.encoding or "utf-8").lower().startswith("utf")
 
 
 def flush() -> None:

@@ -8,7 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from extender.cli.doctor import _lines
 from extender.cli.main import main
+from extender.cli.terminal import PLAIN, Terminal
+from extender.config.findings import Finding, Severity
 from tests.documented import PROJECT
 
 SHIPPED = PROJECT / "manifests/sidecar/kube-scheduler.yaml"
@@ -52,6 +55,16 @@ def test_what_is_only_good_to_know_is_no_mistake(tmp_path: Path, capsys: pytest.
     file.write_text((PROJECT / "manifests/sidecar/extender.yaml").read_text().replace(": 120", ": 60"))
     assert main(["doctor", "--kube-scheduler-config", str(SHIPPED), "--config", str(file)]) == 0
     assert capsys.readouterr().out.startswith("info: ")
+
+
+@pytest.mark.parametrize("shown_on", [PLAIN, Terminal(80)], ids=["a pipe", "a terminal"])
+def test_what_a_tenant_wrote_is_text_that_a_terminal_does_not_obey(shown_on: Terminal) -> None:
+    """The API server lets any text be a spec.schedulerName."""
+    name = "x\x1b[2J\x07\nnothing is wrong"
+    found = Finding(Severity.WARNING, "OtherScheduler", f"pod {name}", 0, name, f"names {name}", f"write {name}")
+    lines = list(_lines([found], shown_on))
+    assert all(line.isprintable() for line in lines)
+    assert r"\x1b[2J\x07\n" in "".join(lines)
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import json
 import platform
 import re
 import shlex
+from pathlib import Path
 
 import pytest
 
@@ -81,3 +82,17 @@ def test_help_ends_with_examples_that_the_command_takes(command: str, capsys: py
 def test_a_file_that_is_not_there_is_wrong_use(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(arguments) == 2
     assert capsys.readouterr() == ("", "gang-extender: no-such-file: No such file or directory\n")
+
+
+def test_an_error_is_one_line_that_a_terminal_does_not_obey(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["simulate", str(tmp_path / "a\x1b[2J\ngang-extender: forged")]) == 2
+    error = capsys.readouterr().err
+    assert r"a\x1b[2J\ngang-extender: forged: No such file" in error
+    assert error.count("\n") == 1
+
+
+def test_every_mistake_of_a_file_has_a_line_of_its_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "config.yaml"
+    file.write_text("apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\na: 1\nb: 2\n")
+    assert main(["simulate", "docs/simulate/nodes.yaml", "--config", str(file)]) == 2
+    assert capsys.readouterr().err == f"gang-extender: {file}:3: a: unknown field\n{file}:4: b: unknown field\n"

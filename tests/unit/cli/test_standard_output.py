@@ -101,8 +101,23 @@ def test_output_that_cannot_be_written_is_an_error(pods: str) -> None:
             [*COMMAND, "simulate", pods], stdout=full, stderr=subprocess.PIPE, check=False, timeout=SECONDS
         )
     assert done.returncode == 1
-    assert done.stderr.decode().splitlines()[-1] == "gang-extender: [Errno 28] No space left on device"
+    assert done.stderr.decode().splitlines()[-1] == "gang-extender: standard output: No space left on device"
     assert b"Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("form", ["table", "yaml"])
+def test_what_the_locale_lacks_is_written_all_the_same(tmp_path: Path, form: str) -> None:
+    file = tmp_path / "pods.yaml"
+    file.write_text("{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {nodeName: größe}}", encoding="utf-8")
+    done = subprocess.run(
+        [*COMMAND, "simulate", str(file), "-o", form],
+        capture_output=True,
+        check=False,
+        timeout=SECONDS,
+        env={**BUFFERED, "PYTHONIOENCODING": "ascii"},
+    )
+    assert done.returncode == 0, done.stderr
+    assert rb"gr\xf6\xdfe" in done.stdout.lower()
 
 
 def test_without_a_standard_output_a_command_does_its_work(pods: str) -> None:
