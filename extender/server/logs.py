@@ -29,6 +29,7 @@ FORMAT = "%(levelname).1s%(asctime)s.%(msecs)03d %(name)s] %(message)s"
 _LEVELS = {0: logging.ERROR, 1: logging.WARNING, 2: logging.INFO, 3: logging.INFO}
 MOST_VERBOSE = 10  # as klog's
 _CHATTY = ("urllib3", "werkzeug", "kubernetes")
+INDENT = "  "  # of the lines of a traceback
 _CONTROL = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160))} | {0x2028: "\\u2028", 0x2029: "\\u2029"}
 
 Write = Callable[[bytes], None]
@@ -118,6 +119,10 @@ class LineFormatter(logging.Formatter):
         record.message = record.message.translate(_CONTROL)
         return super().formatMessage(record)
 
+    def formatException(self, ei: Any) -> str:  # noqa: N802 - likewise
+        """Indented: what an exception says, which may be a tenant's text with line breaks, forges no message."""
+        return "\n".join(INDENT + line.translate(_CONTROL) for line in super().formatException(ei).split("\n"))
+
 
 _DIRECTIVE = re.compile(r"(?:(?:^| )(?P<key>[A-Za-z_]\w*)=)?(?P<format>%[-#0 +]*\d*(?:\.\d+)?[A-Za-z%])")
 _VERBOSITY = {logging.DEBUG: 4}
@@ -126,7 +131,8 @@ _VERBOSITY = {logging.DEBUG: 4}
 class JSONFormatter(logging.Formatter):
     """A JSON object on a line: `ts` (milliseconds since 1970), `caller`, `msg`, `v` as kube-scheduler's, and `level`.
 
-    What a message says as `pod=web-0` is a field. Errors have no `v`, as there. k8s.io/component-base/logs/json
+    What a message says as `pod=web-0` is a field. Errors have no `v`, as there. Each text is without its secrets before it is JSON: a
+    secret that is taken out of a line of JSON may take a quote or a brace with it. k8s.io/component-base/logs/json
     """
 
     def format(self, record: logging.LogRecord) -> str:
@@ -135,15 +141,23 @@ class JSONFormatter(logging.Formatter):
             "ts": round(record.created * 1000, 3),
             "caller": f"{record.name}:{record.lineno}",
             "level": record.levelname.lower(),
-            "msg": message,
+            "msg": redacted(message),
         }
         if record.levelno < logging.ERROR:
             line["v"] = _VERBOSITY.get(record.levelno, 2)
         for key, value in fields.items():
-            line[f"{key}_" if key in line else key] = value
+            line[f"{key}_" if key in line else key] = _told(key, value)
         if record.exc_info:
-            line["stacktrace"] = self.formatException(record.exc_info)
+            line["stacktrace"] = redacted(self.formatException(record.exc_info))
         return json.dumps(line, ensure_ascii=False)
+
+
+def _told(key: str, value: Any) -> Any:
+    """Of a field. Its name says too that it is a secret, as in `token=...`."""
+    if not isinstance(value, str):
+        return value
+    name = f"{key}="
+    return redacted(name + value).removeprefix(name)
 
 
 def _split(record: logging.LogRecord) -> tuple[str, dict[str, Any]]:
@@ -169,13 +183,17 @@ def _split(record: logging.LogRecord) -> tuple[str, dict[str, Any]]:
 
 
 class LineHandler(logging.Handler):
+    """Of a text line the secrets are taken out here; JSON comes without."""
+
     def __init__(self, write: Write, logging_format: str = TEXT) -> None:
         super().__init__()
         self._write = write
-        self.setFormatter(JSONFormatter() if logging_format == JSON else LineFormatter())
+        self._is_json = logging_format == JSON
+        self.setFormatter(JSONFormatter() if self._is_json else LineFormatter())
 
     def emit(self, record: logging.LogRecord) -> None:
-        self._write((redacted(self.format(record)) + "\n").encode("utf-8", "backslashreplace"))
+        line = self.format(record)
+        self._write(((line if self._is_json else redacted(line)) + "\n").encode("utf-8", "backslashreplace"))
 
 
 class _Raw(io.RawIOBase):

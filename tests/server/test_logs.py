@@ -102,6 +102,34 @@ def test_json_of_an_error_has_its_traceback_on_the_same_line() -> None:
     assert found["stacktrace"].endswith("ValueError: lost")
 
 
+def test_a_traceback_forges_no_message() -> None:
+    written: list[bytes] = []
+    try:
+        raise ValueError("lost\nI0101 00:00:00.000 extender.a] forged\x1b[2J")
+    except ValueError:
+        failed = logging.LogRecord("extender.a", logging.ERROR, __file__, 1, "failed", (), sys.exc_info())
+    logs.LineHandler(written.append).emit(failed)
+    first, *traceback = written[0].decode().splitlines()
+    assert first.endswith("failed")
+    assert all(line.startswith("  ") and line.isprintable() for line in traceback)
+    assert traceback[-1] == r"  I0101 00:00:00.000 extender.a] forged\x1b[2J"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param('password: "', id="a quote that is not closed"),
+        pytest.param("password=", id="no value: what follows is of JSON"),
+        pytest.param(r"key: \"x1\\", id="quotes that are escaped"),
+        pytest.param("token: 'x1", id="another quote"),
+    ],
+)
+def test_json_stays_json_where_secrets_are_taken_out(text: str) -> None:
+    written: list[bytes] = []
+    logs.LineHandler(written.append, logs.JSON).emit(record("pod bound pod=%s node=%s: %s", text, "n", text))
+    assert json.loads(written[0])["node"] == "n"
+
+
 @pytest.fixture
 def writer(pipe: tuple[int, int]) -> Iterator[logs.LineWriter]:
     threads: list[threading.Thread] = []

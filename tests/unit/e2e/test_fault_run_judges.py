@@ -320,7 +320,7 @@ def an_error(run: Written) -> None:
 
 
 def a_traceback(run: Written) -> None:
-    run.log("INFO\nTraceback (most recent call last):\n  File ...\nKeyError: 'a'\n")
+    run.log("INFO\n  Traceback (most recent call last):\n    File ...\n  KeyError: 'a'\n")
 
 
 def a_traceback_later(run: Written) -> None:

@@ -158,5 +158,6 @@ def _least(samples: list[dict[str, float]], name: str) -> float:
 
 
 def _raised(lines: list[str]) -> str:
-    """The exception at the end of a traceback."""
-    return next((line for line in lines[1:] if line and not line.startswith((" ", "\t"))), "")[:200]
+    """The exception at the end of a traceback, which the log indents, and the interpreter does not."""
+    indent = len(lines[0]) - len(lines[0].lstrip())
+    return next((line.strip() for line in lines[1:] if line and not line[indent:].startswith((" ", "\t"))), "")[:200]
