@@ -172,8 +172,8 @@ class PodHandlers:
                 self._nominator.delete_nominated_pod_if_exists(new)
         elif old is not None:
             self._nominator.update_nominated_pod(old, new)
-        elif new.status.nominated_node_name:
-            self._nominator.add_nominated_pod(new, new.status.nominated_node_name)
+        else:  # a pod that is told of anew, after a fault, may be nominated no more
+            self._nominator.add(new)
 
 
 def _ensure_cached(cache: Cache, pod: corev1.Pod, *, known: bool) -> None:

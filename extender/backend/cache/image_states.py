@@ -42,12 +42,17 @@ class ImageStates:
             for name in image.names:
                 names.setdefault(name, image.size_bytes)
         known = self._names.get(node.name, ())
-        if known == tuple(names):
+        if known == tuple(names) and not any(self._is_another_alone(name, size) for name, size in names.items()):
             return
         self._drop(node.name, known)
         self._names[node.name] = tuple(names)
         for name, size in names.items():
             self._states.setdefault(name, _ImageState(size)).nodes.add(node.name)
+
+    def _is_another_alone(self, name: str, size: int) -> bool:
+        """Whether an image was pulled anew under its name, on the only node that has it."""
+        state = self._states[name]
+        return state.size != size and len(state.nodes) == 1
 
     def remove_node(self, name: str) -> None:
         self._drop(name, self._names.pop(name, ()))

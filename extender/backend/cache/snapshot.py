@@ -136,7 +136,8 @@ def _lasting(node: corev1.Node | None) -> tuple[Any, ...] | None:
     """Without what a heartbeat changes, which are conditions only."""
     if node is None:
         return None
-    return node.metadata.labels, node.spec, node.metadata.annotations, node.status.allocatable
+    status = node.status
+    return node.metadata.labels, node.spec, node.metadata.annotations, status.allocatable, status.declared_features
 
 
 def _has_affinity(node: NodeInfo) -> bool:

@@ -78,13 +78,18 @@ class ClassIds(Generic[T]):
         mask[hits] = True
         return mask
 
+    def settle(self) -> None:
+        """All kinds that it has are in use."""
+        self._crowded_at = max(CROWDED, 4 * len(self._ids))
+
     def kept(self, numbers: Iterable[int]) -> tuple[ClassIds[T], Codes]:
         """Only these, numbered anew: what is asked from now on, and old number -> new number."""
         numbers = list(numbers)
-        fresh: ClassIds[T] = ClassIds(max(CROWDED, 4 * len(numbers)))
+        fresh: ClassIds[T] = ClassIds()
         moved = np.zeros(max(numbers, default=-1) + 1, dtype=np.int32)
         keys = {number: key for key, number in list(self._ids.items())}
         namespaces = {number: name for name, members in list(self._by_namespace.items()) for number in list(members)}
         for number in numbers:
             moved[number], _ = fresh.add(keys[number], self._by_id[number], namespaces[number])
+        fresh.settle()
         return fresh, moved

@@ -45,7 +45,9 @@ class ClassColumns(Generic[T]):
     @classmethod
     def build(cls, nodes: Sequence[NodeInfo]) -> Self:
         classes: ClassIds[T] = ClassIds()
-        return cls(classes, len(nodes), *cls._pairs(classes, nodes, range(len(nodes))))
+        pairs = cls._pairs(classes, nodes, range(len(nodes)))
+        classes.settle()
+        return cls(classes, len(nodes), *pairs)
 
     def updated(self, nodes: Sequence[NodeInfo], rows: Sequence[int]) -> Self:
         classes = self.classes

@@ -18,6 +18,9 @@ from extender.framework.resource import CPU, EPHEMERAL_STORAGE, MEMORY, PODS
 
 IntColumn: TypeAlias = NDArray[np.int64]
 
+MOST_SCALARS = 64  # scalar resources whose columns are kept; one that no node has or is asked for costs nothing
+MOST_NAMES = 1024  # beyond it the names that are in use are counted anew, since those that are gone stay until then
+
 _ROWS = {CPU: 0, MEMORY: 1, EPHEMERAL_STORAGE: 2, PODS: 3}
 _NON_ZERO_ROWS = {CPU: 4, MEMORY: 5}
 
@@ -61,20 +64,27 @@ class ResourceColumns:
     """Read-only int64 arrays; amounts beyond int64 saturate. cpu in milliCPU, `pods` requested is the number of pods.
 
     Frozen but for the scalar resources, which are computed on first use; two threads that do so at once compute the same.
+    Pods may ask for any names: what is kept of them is bounded.
     """
 
-    __slots__ = ("_allocatable", "_nodes", "_requested", "_scalars")
+    __slots__ = ("_allocatable", "_nodes", "_nothing", "_requested", "_scalar_names", "_scalars")
 
-    def __init__(self, nodes: Sequence[NodeInfo], allocatable: IntColumn, requested: IntColumn) -> None:
+    def __init__(
+        self, nodes: Sequence[NodeInfo], allocatable: IntColumn, requested: IntColumn, nothing: IntColumn
+    ) -> None:
+        """nothing: zeros, which all resources share that no node has."""
         self._nodes = nodes
         self._allocatable = allocatable
         self._requested = requested
+        self._nothing = nothing
         self._scalars: dict[str, tuple[IntColumn, IntColumn]] = {}
+        self._scalar_names: frozenset[str] | None = None
 
     @classmethod
     def build(cls, nodes: Sequence[NodeInfo]) -> ResourceColumns:
         allocatable = _frozen(_table([_allocatable(node) for node in nodes], 4))
-        return cls(nodes, allocatable, _frozen(_table([_requested(node) for node in nodes], 6)))
+        requested = _frozen(_table([_requested(node) for node in nodes], 6))
+        return cls(nodes, allocatable, requested, _frozen(np.zeros(len(nodes), dtype=np.int64)))
 
     def updated(self, nodes: Sequence[NodeInfo], changed: Iterable[int]) -> ResourceColumns:
         """For a snapshot with the same nodes in the same order, of which those at `changed` differ."""
@@ -86,9 +96,14 @@ class ResourceColumns:
         if moved:
             allocatable = allocatable.copy()
             allocatable[:, moved] = _table([_allocatable(nodes[i]) for i in moved], 4)
-        fresh = ResourceColumns(nodes, _frozen(allocatable), _frozen(requested))
+        fresh = ResourceColumns(nodes, _frozen(allocatable), _frozen(requested), self._nothing)
         for name, (total, used) in list(self._scalars.items()):
             fresh._scalars[name] = _updated_scalar(name, total, used, nodes, at)
+        names = self._scalar_names
+        if names is not None:
+            here = _scalar_names(nodes[i] for i in at)
+            names = names if here <= names else names | here
+            fresh._scalar_names = names if len(names) <= MOST_NAMES else None
         return fresh
 
     def __len__(self) -> int:
@@ -119,9 +134,21 @@ class ResourceColumns:
     def _scalar(self, resource: str) -> tuple[IntColumn, IntColumn]:
         columns = self._scalars.get(resource)
         if columns is None:
+            if self._scalar_names is None:
+                self._scalar_names = _scalar_names(self._nodes)
+            if resource not in self._scalar_names:
+                return self._nothing, self._nothing
+            if len(self._scalars) >= MOST_SCALARS:
+                self._scalars.clear()
             table = _frozen(_scalar_table(resource, self._nodes))
             columns = self._scalars[resource] = (table[0], table[1])
         return columns
+
+
+def _scalar_names(nodes: Iterable[NodeInfo]) -> frozenset[str]:
+    """Those that are on any of the nodes: whose amount is not 0 there, allocatable or requested."""
+    amounts = (side for node in nodes for side in (node.allocatable.scalar, node.requested.scalar) if side)
+    return frozenset(name for side in amounts for name, amount in side.items() if amount)
 
 
 def _scalar_table(resource: str, nodes: Sequence[NodeInfo]) -> IntColumn:

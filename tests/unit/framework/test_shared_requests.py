@@ -52,3 +52,22 @@ def test_a_pod_that_asks_for_something_else_has_its_own(other: dict[str, Any], m
     assert (requested_by(first).accounted.milli_cpu, requested_by(same).accounted.milli_cpu) == (2000, 2000)
     assert requested_by(last).accounted.milli_cpu == milli_cpu
     assert requested_by(last) is not requested_by(first)
+
+
+@pytest.mark.parametrize(
+    ("spec", "kept"),
+    [
+        pytest.param({}, True, id="a pod as most are"),
+        pytest.param({"containers": [{"name": f"c{number}"} for number in range(65)]}, False, id="many containers"),
+        pytest.param(
+            {"containers": [{"name": "c", "resources": {"requests": {f"a.b/{number}": "1" for number in range(65)}}}]},
+            False,
+            id="many resources",
+        ),
+    ],
+)
+def test_a_pod_with_thousands_of_parts_is_not_kept_once_it_is_gone(spec: dict[str, Any], kept: bool) -> None:
+    """Four thousand kinds are: at a megabyte each that was all the memory that there is."""
+    (made,) = pods(pod("large") | {"spec": {"containers": [CONTAINER]} | spec})
+    assert (requested_by(made) is requested_by(made)) is kept
+    assert requested_by(made) == requested_by(made)

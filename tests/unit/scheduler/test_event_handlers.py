@@ -319,6 +319,11 @@ NOMINATED, ELSEWHERE = waiting().nominated_node_name("n1").obj(), waiting().nomi
             [lambda pods: pods.on_add(NOMINATED), lambda pods: pods.on_add(PLACED)], None, id="is used, and told anew"
         ),
         pytest.param(
+            [lambda pods: pods.on_add(NOMINATED), lambda pods: pods.on_add(NEW)],
+            None,
+            id="is taken back, and told anew",
+        ),
+        pytest.param(
             [lambda pods: pods.on_add(NOMINATED), lambda pods: pods.on_delete(NEW)], None, id="goes with its pod"
         ),
     ],

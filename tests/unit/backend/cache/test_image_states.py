@@ -50,3 +50,13 @@ def test_nodes_that_are_cloned_together_have_one_summary_of_an_image_that_they_s
     assert first is second
     states.set_node(a_node("n3", a=10))
     assert (first.num_nodes, states.summaries("n3")["a"].num_nodes) == (2, 3)
+
+
+def test_an_image_that_is_pulled_anew_on_its_only_node_has_its_new_size() -> None:
+    states = ImageStates()
+    for size in (10, 5000):
+        states.set_node(a_node("n1", app=size))
+    assert counted(states, "n1") == {"app": (5000, 1)}
+    for size in (7, 8):
+        states.set_node(a_node("n2", app=size))
+    assert counted(states, "n2") == {"app": (5000, 2)}, "as the first node that has it says"

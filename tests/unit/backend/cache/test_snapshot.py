@@ -11,7 +11,8 @@ from msgspec.structs import replace
 from extender.api import corev1
 from extender.backend.cache.cache import Cache
 from extender.backend.cache.snapshot import Snapshot, new_snapshot
-from extender.backend.columns.resource_columns import ResourceColumns
+from extender.backend.columns import class_ids, resource_columns
+from extender.backend.columns.resource_columns import MOST_SCALARS, ResourceColumns
 from extender.framework.listers import NodeInfoLister
 from extender.framework.node_info import NodeInfo
 from extender.framework.pod_info import PodInfo
@@ -290,3 +291,80 @@ def test_amounts_beyond_64_bits_saturate() -> None:
     assert columns.requested("memory").tolist() == [MAX]
     assert columns.free("memory").tolist() == [(8 << 30) - MAX]
     assert columns.allocatable("example.com/x").tolist() == [MAX]
+
+
+# Scalar resources: pods may ask for any
+
+
+def test_resources_that_no_node_has_share_one_column_however_many_are_asked_for() -> None:
+    """A pod with a thousand of them cost two columns each, in every snapshot from then on."""
+    columns = new_snapshot([], [a_node("n1", allocatable={"example.com/gpu": "8"}), a_node("n2")]).columns()
+    asked = [f"example.com/x{number}" for number in range(1000)]
+    one = columns.requested(asked[0])
+    for name in asked:
+        assert columns.allocatable(name) is one
+        assert columns.requested(name) is one
+    assert (one.tolist(), columns.free(asked[0]).tolist()) == ([0, 0], [0, 0])
+    assert columns.allocatable("example.com/gpu").tolist() == [8, 0]
+
+
+def test_a_resource_is_in_the_columns_once_a_pod_asks_for_it_on_a_node() -> None:
+    cache = a_cache(nodes=8)
+    assert not cache.snapshot().columns().requested("example.com/x").any()
+    pod = a_pod("p", "n1", requests={"example.com/x": "3"})
+    cache.add_pod(pod)
+    taken = cache.snapshot()
+    assert taken.columns().requested("example.com/x")[taken.position("n1")] == 3
+    cache.remove_pod(pod)
+    assert not cache.snapshot().columns().requested("example.com/x").any()
+
+
+def test_a_resource_is_in_the_columns_once_a_node_has_it() -> None:
+    cache = a_cache(nodes=8)
+    assert not cache.snapshot().columns().allocatable("example.com/x").any()
+    cache.update_node(None, a_node("n1", zone="z1", allocatable={"example.com/x": "3"}))
+    snapshot = cache.snapshot()
+    assert snapshot.columns().allocatable("example.com/x")[snapshot.position("n1")] == 3
+
+
+def test_of_many_resources_that_nodes_have_some_columns_are_kept() -> None:
+    names = [f"example.com/x{number}" for number in range(MOST_SCALARS + 1)]
+    node = a_node("n1", allocatable={name: str(number) for number, name in enumerate(names, 1)})
+    columns = new_snapshot([], [node]).columns()
+    first = columns.allocatable(names[0])
+    assert columns.allocatable(names[0]) is first
+    assert [columns.allocatable(name).tolist() for name in names] == [[number] for number in range(1, len(names) + 1)]
+    assert columns.allocatable(names[0]) is not first
+
+
+def test_names_of_resources_that_are_gone_do_not_pile_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are counted anew, and one that came meanwhile is among them."""
+    monkeypatch.setattr(resource_columns, "MOST_NAMES", 3)
+    cache = a_cache(nodes=8)
+    cache.snapshot().columns().requested("example.com/x")
+    for number in range(9):
+        pod = a_pod("p", "n1", requests={f"example.com/x{number}": "3"})
+        cache.add_pod(pod)
+        snapshot = cache.snapshot()
+        assert snapshot.columns().requested(f"example.com/x{number}")[snapshot.position("n1")] == 3
+        assert len(snapshot.columns()._scalar_names or ()) <= 4
+        cache.remove_pod(pod)
+
+
+def test_what_the_kubelet_of_a_node_can_do_changes_node_generation() -> None:
+    """What filters say of nodes is kept by it, and one of them asks for features."""
+    cache = a_cache(nodes=8)
+    before, node = cache.snapshot().node_generation, a_node("n1", zone="z1")
+    cache.update_node(None, replace(node, status=replace(node.status, declared_features=("Fresh",))))
+    assert cache.snapshot().node_generation > before
+
+
+def test_kinds_of_pods_that_are_all_in_use_are_not_numbered_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    """150,000 pods with labels of their own were, at the first event after the columns were made: half a second."""
+    monkeypatch.setattr(class_ids, "CROWDED", 4)
+    cache = a_cache(nodes=8)
+    for number in range(9):
+        cache.add_pod(a_pod(f"p{number}", "n1", labels={"number": str(number)}))
+    classes = cache.snapshot().table().pods().classes
+    cache.add_pod(a_pod("one-more", "n2", labels={"number": "more"}))
+    assert cache.snapshot().table().pods().classes is classes
