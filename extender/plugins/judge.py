@@ -5,7 +5,7 @@ Its framework is its own: planning runs beside scheduling cycles, and must not s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 
@@ -37,7 +37,7 @@ class FrameworkTrial:
         self._pod = pod
         self._snapshot = snapshot
         self._added: list[tuple[str, PodInfo]] = []
-        self._promised: frozenset[str] = frozenset()
+        self._promised: Mapping[str, str] = {}
         self._pre_filter(snapshot)
 
     def _pre_filter(self, snapshot: NodeInfoLister) -> None:
@@ -67,14 +67,14 @@ class FrameworkTrial:
         statuses = filtered.statuses
         return [statuses.get(node.name, SUCCESS) for node in nodes] if statuses else [SUCCESS] * len(nodes)
 
-    def volumes_on(self, node_name: str) -> frozenset[str]:
+    def volumes_on(self, node_name: str) -> Mapping[str, str]:
         return chosen_volumes(self._state, node_name)
 
-    def add_pod(self, added: PodInfo, node: NodeInfo, volumes: frozenset[str] = frozenset()) -> None:
+    def add_pod(self, added: PodInfo, node: NodeInfo, volumes: Mapping[str, str] | None = None) -> None:
         """Raises RuntimeError for a plugin that breaks its promise."""
         self._added.append((node.name, added))
         if volumes:
-            self._promised |= volumes
+            self._promised = {**self._promised, **volumes}
             promise_volumes(self._state, volumes)
         if not self._refused.success:
             return

@@ -8,7 +8,8 @@ kube-scheduler: pkg/scheduler/framework/plugins/volumebinding/binder.go
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from types import MappingProxyType
 
 from extender.api import corev1, storagev1
 from extender.api.storagev1 import WAIT_FOR_FIRST_CONSUMER
@@ -33,6 +34,7 @@ NODE_CONFLICT = "node(s) didn't match PersistentVolume's node affinity"
 BIND_CONFLICT = "node(s) didn't find available persistent volumes to bind"
 NOT_ENOUGH_SPACE = "node(s) did not have enough free storage"
 VOLUME_NOT_EXIST = "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)"
+NOTHING_PROMISED: Mapping[str, str] = MappingProxyType({})
 
 
 class BindingError(Exception):
@@ -92,11 +94,11 @@ class VolumeBinder:
         return {**found}
 
     def find(
-        self, claims: PodVolumeClaims, node: corev1.Node, promised: Collection[str] = ()
+        self, claims: PodVolumeClaims, node: corev1.Node, promised: Mapping[str, str] = NOTHING_PROMISED
     ) -> tuple[PodVolumes, list[str]]:
         """What the claims would get on the node, and why they cannot have it there. Raises BindingError.
 
-        promised: volumes that others are to get. Go: FindPodVolumes.
+        promised: claim key -> the volume that the claim is to get, and no other claim. Go: FindPodVolumes, without it.
         """
         reasons = self._bound_elsewhere(claims.bound, node)
         if not claims.delayed:
@@ -106,6 +108,8 @@ class VolumeBinder:
             return PodVolumes(), _in_order([*reasons, BIND_CONFLICT])
         open_claims = [claim for claim in claims.delayed if not SELECTED_NODE.on(claim.metadata)]
         bindings, unmatched = _match(open_claims, claims, node, promised)
+        if any(claim.metadata.key in promised for claim in unmatched):
+            return PodVolumes(bindings), _in_order([*reasons, BIND_CONFLICT])  # a new volume is not for it any more
         provisions = [*selected, *unmatched]
         found = check_provisioning(provisions, node, self._storage)
         if found is Provisioning.IMPOSSIBLE:
@@ -168,14 +172,18 @@ def _match(
     open_claims: Sequence[corev1.PersistentVolumeClaim],
     claims: PodVolumeClaims,
     node: corev1.Node,
-    promised: Collection[str],
+    promised: Mapping[str, str],
 ) -> tuple[list[BindingInfo], list[corev1.PersistentVolumeClaim]]:
     """Existing volumes for the claims, the smallest claim first; and the claims that none fits. Go: findMatchingVolumes."""
     bindings: list[BindingInfo] = []
     unmatched: list[corev1.PersistentVolumeClaim] = []
-    taken: set[str] = set(promised)
+    taken: set[str] = set(promised.values())
     for claim in sorted(open_claims, key=claim_size):
-        volume = find_matching_volume(claim, claims.volumes.get(claim.class_name, ()), node, taken)
+        of_class, own = claims.volumes.get(claim.class_name, ()), promised.get(claim.metadata.key)
+        if own is not None:
+            volume = find_matching_volume(claim, [each for each in of_class if each.metadata.name == own], node)
+        else:
+            volume = find_matching_volume(claim, of_class, node, taken)
         if volume is None:
             unmatched.append(claim)
         else:

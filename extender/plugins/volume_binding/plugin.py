@@ -7,7 +7,7 @@ kube-scheduler: pkg/scheduler/framework/plugins/volumebinding/volume_binding.go
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Self
 
@@ -46,7 +46,7 @@ from extender.plugins import names
 from extender.plugins.pod_claims import ClaimUse, claim_uses, not_made_for
 from extender.plugins.storage_listers import NotFoundError, StorageListers
 from extender.plugins.volume_binding import hints
-from extender.plugins.volume_binding.binder import BindingError, VolumeBinder
+from extender.plugins.volume_binding.binder import NOTHING_PROMISED, BindingError, VolumeBinder
 from extender.plugins.volume_binding.pod_volumes import PodVolumeClaims, PodVolumes
 from extender.plugins.volume_binding.provisioning import ProvisioningError
 from extender.plugins.volume_binding.writer import VolumeWriter
@@ -220,20 +220,20 @@ class VolumeBinding(
         ]
 
 
-def chosen_volumes(state: CycleState, node_name: str) -> frozenset[str]:
-    """The existing volumes that Filter found for the pod on the node; for a planner of several pods at once."""
+def chosen_volumes(state: CycleState, node_name: str) -> Mapping[str, str]:
+    """Claim key -> the existing volume that Filter found for it on the node; for a planner of several pods at once."""
     data = state.get(STATE, VolumeState)
     found = data.by_node.get(node_name) if data is not None else None
     if found is None:
-        return frozenset()
-    return frozenset(binding.volume.metadata.name for binding in found.static_bindings)
+        return {}
+    return {binding.claim.metadata.key: binding.volume.metadata.name for binding in found.static_bindings}
 
 
-def promise_volumes(state: CycleState, volumes: frozenset[str]) -> None:
-    """To others: Filter passes them over from now on."""
-    state.write(PROMISED, promised_volumes(state) | volumes)
+def promise_volumes(state: CycleState, volumes: Mapping[str, str]) -> None:
+    """Claim key -> volume: from now on Filter gives the claim no other volume, and the volume to no other claim."""
+    state.write(PROMISED, {**promised_volumes(state), **volumes})
 
 
-def promised_volumes(state: CycleState) -> frozenset[str]:
-    promised: frozenset[str] | None = state.get(PROMISED, frozenset)
-    return promised or frozenset()
+def promised_volumes(state: CycleState) -> Mapping[str, str]:
+    promised: dict[str, str] | None = state.get(PROMISED, dict)
+    return promised or NOTHING_PROMISED

@@ -137,6 +137,52 @@ def test_a_claim_that_members_share(modes: list[str], fits: bool) -> None:
         assert "ReadWriteOncePod access mode already in-use" in found.reason
 
 
+RWX = ["ReadWriteMany"]
+
+
+def shared(*volumes: corev1.PersistentVolume) -> list[Any]:
+    """A claim without a volume, of a class that waits for its first consumer."""
+    return [make_class(LOCAL), *volumes, make_claim("c", storage_class=LOCAL, modes=RWX)]
+
+
+@pytest.mark.parametrize("size", [6, 40], ids=["few nodes, one by one", "many, by columns"])
+@pytest.mark.parametrize(
+    ("objects", "members", "hosts"),
+    [
+        pytest.param(
+            shared(make_volume("nfs", storage_class=LOCAL, modes=RWX)), 3, None, id="a volume that all nodes reach"
+        ),
+        pytest.param(shared(disk("d", "n1", modes=RWX)), 3, {"n1"}, id="a disk of one node"),
+        pytest.param(
+            shared(disk("d1", "n1", modes=RWX), disk("d2", "n2", modes=RWX)),
+            4,
+            1,
+            id="two disks, of which one is taken",
+        ),
+        pytest.param(
+            shared(disk("d1", "n1", modes=RWX), disk("d2", "n2", modes=RWX)), 6, 0, id="one disk's node holds four only"
+        ),
+    ],
+)
+def test_members_that_share_an_unbound_claim_go_where_its_volume_can_be_reached(
+    objects: list[Any], members: int, hosts: set[str] | int | None, size: int
+) -> None:
+    """The volume that the first member gets is the claim's, and so the others' too. hosts: these, or so many."""
+    found = places(objects, [member(f"p{i}", "c") for i in range(members)], cluster(size))
+    if hosts == 0:
+        assert isinstance(found, planner.NoPlacement)
+        return
+    assert isinstance(found, list), found.reason
+    if hosts is not None:
+        assert (set(found) == hosts) if isinstance(hosts, set) else (len(set(found)) == hosts)
+
+
+def test_the_volume_of_a_shared_claim_is_no_other_claims() -> None:
+    objects = [*shared(disk("d", "n1", modes=RWX)), make_claim("other", storage_class=LOCAL)]
+    found = places(objects, [member("p0", "c"), member("p1", "c"), member("q", "other")], cluster(6))
+    assert isinstance(found, planner.NoPlacement)
+
+
 def with_ephemeral(name: str) -> corev1.Pod:
     """Its claim is name-data."""
     template = {"spec": {"storageClassName": LOCAL, "resources": {"requests": {"storage": "1Gi"}}}}
@@ -217,9 +263,12 @@ def stories() -> list[Any]:
     return [pytest.param(*story, id=name) for name, story in rows.items()]
 
 
-@pytest.mark.parametrize("promised", [frozenset(), frozenset({"d1", "d2", "d4"})], ids=["", "some promised"])
+TO_OTHERS = {f"default/of-{name}": name for name in ("d1", "d2", "d4")}
+
+
+@pytest.mark.parametrize("promised", [{}, TO_OTHERS], ids=["", "some promised"])
 @pytest.mark.parametrize(("objects", "claims"), stories())
-def test_all_nodes_at_once_equals_node_by_node(objects: list[Any], claims: list[str], promised: frozenset[str]) -> None:
+def test_all_nodes_at_once_equals_node_by_node(objects: list[Any], claims: list[str], promised: dict[str, str]) -> None:
     snapshot, pod, state = cluster(40), member("p", *claims), CycleState()
     plugin = PlannedVolumeBinding(VolumeBindingArgs(), cast("Any", StorageHandle(objects)))
     plugin.pre_filter(state, pod, snapshot.list())

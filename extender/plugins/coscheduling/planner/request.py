@@ -42,12 +42,12 @@ class Trial(Protocol):
         """A Status for each node of the cluster that it began with, in their order, before any pod was added."""
         ...
 
-    def volumes_on(self, node_name: str) -> frozenset[str]:
-        """The existing volumes that `filter` found for it there."""
+    def volumes_on(self, node_name: str) -> Mapping[str, str]:
+        """Claim key -> the existing volume that `filter` found for it there."""
         ...
 
-    def add_pod(self, added: PodInfo, node: NodeInfo, volumes: frozenset[str] = frozenset()) -> None:
-        """The node has the pod already. volumes: what the pod takes for its claims, and no other pod can have."""
+    def add_pod(self, added: PodInfo, node: NodeInfo, volumes: Mapping[str, str] | None = None) -> None:
+        """The node has the pod already. volumes: claim key -> what the pod takes for it, and no other claim can have."""
         ...
 
     def clone(self) -> Trial: ...

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from itertools import groupby
 from operator import itemgetter
 from typing import Any, ClassVar
@@ -171,10 +171,10 @@ class RoomFor:
     def filter_all(self) -> list[Status]:
         return [self.filter(info) for info in self.snapshot.list()]
 
-    def volumes_on(self, node_name: str) -> frozenset[str]:
-        return frozenset()
+    def volumes_on(self, node_name: str) -> Mapping[str, str]:
+        return {}
 
-    def add_pod(self, added: PodInfo, node: NodeInfo, volumes: frozenset[str] = frozenset()) -> None:
+    def add_pod(self, added: PodInfo, node: NodeInfo, volumes: Mapping[str, str] | None = None) -> None:
         """It only looks at the node that it judges."""
 
     def clone(self) -> RoomFor:

@@ -11,6 +11,7 @@ from extender.framework.status import SKIP, SUCCESS, Status, error, unresolvable
 from extender.plugins.volume_binding import VolumeBinding
 from extender.plugins.volume_binding.binder import BIND_CONFLICT, NODE_CONFLICT, NOT_ENOUGH_SPACE, VOLUME_NOT_EXIST
 from extender.plugins.volume_binding.matching import SELECTED_NODE
+from extender.plugins.volume_binding.plugin import promise_volumes
 from tests.objects import PodBuilder, make_node, make_pod
 from tests.unit.plugins.storage import (
     StorageHandle,
@@ -233,6 +234,22 @@ def test_two_claims_do_not_get_the_same_volume() -> None:
     plugin, state = _plugin(*claims, one, other), CycleState()
     plugin.pre_filter(state, TWO.obj(), [])
     assert plugin.filter(state, TWO.obj(), NODE) == SUCCESS
+
+
+@pytest.mark.parametrize(
+    ("promised", "expected"),
+    [
+        pytest.param({"default/a": "v"}, SUCCESS, id="to the claim itself"),
+        pytest.param({"default/other": "v"}, SUCCESS, id="to another claim: a new one is made"),
+        pytest.param({"default/a": "far"}, unresolvable(BIND_CONFLICT), id="another: no new one is made for the claim"),
+    ],
+)
+def test_a_promised_volume(promised: dict[str, str], expected: Status) -> None:
+    volumes = make_volume("v", storage_class="fast"), make_volume("far", storage_class="fast", zone="b")
+    plugin, state = _plugin(FAST, make_claim("a", storage_class="fast"), *volumes), CycleState()
+    plugin.pre_filter(state, POD.obj(), [])
+    promise_volumes(state, promised)
+    assert plugin.filter(state, POD.obj(), NODE) == expected
 
 
 def test_the_smaller_claim_gets_the_smaller_volume() -> None:
