@@ -25,6 +25,7 @@ from extender.plugins.planned_volumes import PlannedNodeVolumeLimits, PlannedVol
 from extender.plugins.pod_claims import named_claims
 from extender.plugins.storage_listers import StorageListers
 from extender.plugins.volume_binding.plugin import chosen_volumes, promise_volumes
+from extender.plugins.volume_restrictions import read_write_once_pod_claims
 
 NOT_NAMED = unresolvable("node(s) didn't match Pod's node affinity/selector", plugin=names.NODE_AFFINITY)
 
@@ -32,9 +33,17 @@ NOT_NAMED = unresolvable("node(s) didn't match Pod's node affinity/selector", pl
 class FrameworkTrial:
     """One pod: PreFilter has run, each node is judged by the Filters that it did not skip. Fulfils planner.Trial."""
 
-    def __init__(self, framework: Framework, pod: corev1.Pod, snapshot: NodeInfoLister) -> None:
+    def __init__(
+        self,
+        framework: Framework,
+        pod: corev1.Pod,
+        snapshot: NodeInfoLister,
+        exclusive_claims: frozenset[str] = frozenset(),
+    ) -> None:
+        """exclusive_claims: names of the pod's ReadWriteOncePod claims."""
         self._framework = framework
         self._pod = pod
+        self._exclusive_claims = exclusive_claims
         self._snapshot = snapshot
         self._added: list[tuple[str, PodInfo]] = []
         self._promised: Mapping[str, str] = {}
@@ -87,10 +96,10 @@ class FrameworkTrial:
 
     def _overlooks(self, added: PodInfo) -> bool:
         """A plugin that PreFilter skips is not told of added pods: InterPodAffinity of one with an anti-affinity against the pod,
-        VolumeRestrictions of one that uses the pod's claims."""
-        if added.pod.spec.volumes and names.VOLUME_RESTRICTIONS in self._state.skip_filter_plugins:
+        VolumeRestrictions of one that uses a claim which the pod has to have to itself."""
+        if self._exclusive_claims and names.VOLUME_RESTRICTIONS in self._state.skip_filter_plugins:
             same = added.pod.namespace == self._pod.namespace
-            if same and not set(named_claims(added.pod)).isdisjoint(named_claims(self._pod)):
+            if same and not self._exclusive_claims.isdisjoint(named_claims(added.pod)):
                 return True
         return names.INTER_POD_AFFINITY in self._state.skip_filter_plugins and any(
             term.namespace_selector is not None or term.matches(self._pod, {})
@@ -122,10 +131,11 @@ class FrameworkJudge:
         self._volumes_known = volumes_known
 
     def begin(self, pod: corev1.Pod, cluster: Cluster) -> FrameworkTrial:
-        framework = self._framework
+        snapshot = snapshot_of(cluster)
         if pod.spec.volumes and self._with_volumes is not None and self._volumes_known():
-            framework = self._with_volumes
-        return FrameworkTrial(framework, pod, snapshot_of(cluster))
+            exclusive = read_write_once_pod_claims(pod, StorageListers(self._with_volumes))
+            return FrameworkTrial(self._with_volumes, pod, snapshot, exclusive)
+        return FrameworkTrial(self._framework, pod, snapshot)
 
     def hint_rows(self) -> Sequence[HintRow]:
         """When what its plugins say of a pod may be otherwise."""

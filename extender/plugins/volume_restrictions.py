@@ -129,6 +129,13 @@ class VolumeRestrictions(PreFilterPlugin, FilterPlugin, PreFilterExtensions, Enq
         return QUEUE if mine else QUEUE_SKIP
 
 
+def read_write_once_pod_claims(pod: corev1.Pod, storage: StorageListers) -> frozenset[str]:
+    """Names of the claims that the pod has to have to itself. Claims that are not there are left out."""
+    claims = storage.claims()
+    found = (claims.get(f"{pod.namespace}/{name}") for name in named_claims(pod))
+    return frozenset(c.metadata.name for c in found if c is not None and READ_WRITE_ONCE_POD in c.spec.access_modes)
+
+
 def _unread() -> Status:
     return error(f'cannot read "{STATE}" from cycleState')
 

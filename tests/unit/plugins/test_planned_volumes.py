@@ -16,7 +16,7 @@ from extender.config.plugin_args import VolumeBindingArgs
 from extender.framework.columnar import table_of
 from extender.framework.cycle_state import CycleState
 from extender.framework.pod_info import PodInfo
-from extender.framework.runtime.framework import FrameworkDependencies
+from extender.framework.runtime.framework import Framework, FrameworkDependencies
 from extender.plugins.coscheduling import planner
 from extender.plugins.judge import FrameworkJudge, FrameworkJudges
 from extender.plugins.planned_volumes import PlannedVolumeBinding
@@ -181,6 +181,30 @@ def test_the_volume_of_a_shared_claim_is_no_other_claims() -> None:
     objects = [*shared(disk("d", "n1", modes=RWX)), make_claim("other", storage_class=LOCAL)]
     found = places(objects, [member("p0", "c"), member("p1", "c"), member("q", "other")], cluster(6))
     assert isinstance(found, planner.NoPlacement)
+
+
+@pytest.mark.parametrize(
+    ("modes", "times"),
+    [
+        pytest.param(RWX, 1, id="not where several pods may use it"),
+        pytest.param(["ReadWriteOncePod"], 2, id="where one pod has to have it to itself"),
+    ],
+)
+def test_pre_filter_runs_anew_for_a_member_that_comes_with_the_same_claim(
+    modes: list[str], times: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """For each of 512 members with one dataset it took longer than a plan has."""
+    runs = []
+    run = Framework.run_pre_filter_plugins
+    monkeypatch.setattr(Framework, "run_pre_filter_plugins", lambda *args: runs.append(1) or run(*args))
+    snapshot = cluster(2)
+    objects = [make_volume("v", modes=modes), make_claim("c", bound_to="v", modes=modes)]
+    trial = judge_of(objects, snapshot).begin(member("p", "c"), snapshot)
+    node, sibling = snapshot.list()[0].clone(), PodInfo(member("q", "c"))
+    node.add_pod(sibling)
+    trial.add_pod(sibling, node)
+    assert len(runs) == times
+    assert trial.filter(node).success is (times == 1)
 
 
 def with_ephemeral(name: str) -> corev1.Pod:
