@@ -39,8 +39,9 @@ class AssumeCache(Generic[T]):
         """As the watch shows it. Go: GetAPIObj."""
         return self._store().get(key)
 
-    def list(self) -> Iterable[T]:
-        return [self._current(stored) for stored in self._store().list()]
+    def list(self, where: Callable[[T], bool] = lambda stored: True) -> Iterable[T]:
+        """where: asked of each as the watch shows it, by what assuming leaves alone."""
+        return [self._current(stored) for stored in self._store().list() if where(stored)]
 
     def _current(self, stored: T) -> T:
         with self._lock:

@@ -88,8 +88,8 @@ class VolumeBinder:
         given the same."""
         found: dict[str, list[corev1.PersistentVolume]] = {name: [] for name in classes}
         if found:
-            for volume in self.volumes.list():
-                if volume.class_name in found and _free_for(volume, claims):
+            for volume in self.volumes.list(lambda stored: stored.class_name in found):
+                if _free_for(volume, claims):
                     found[volume.class_name].append(volume)
         return {**found}
 

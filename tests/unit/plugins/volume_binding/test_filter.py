@@ -9,6 +9,7 @@ import pytest
 from extender.framework.cycle_state import CycleState
 from extender.framework.status import SKIP, SUCCESS, Status, error, unresolvable
 from extender.plugins.volume_binding import VolumeBinding
+from extender.plugins.volume_binding.assume_cache import AssumeCache
 from extender.plugins.volume_binding.binder import BIND_CONFLICT, NODE_CONFLICT, NOT_ENOUGH_SPACE, VOLUME_NOT_EXIST
 from extender.plugins.volume_binding.matching import SELECTED_NODE
 from extender.plugins.volume_binding.plugin import promise_volumes
@@ -250,6 +251,17 @@ def test_a_promised_volume(promised: dict[str, str], expected: Status) -> None:
     plugin.pre_filter(state, POD.obj(), [])
     promise_volumes(state, promised)
     assert plugin.filter(state, POD.obj(), NODE) == expected
+
+
+def test_of_volumes_of_other_classes_it_is_not_asked_whether_they_are_assumed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cluster has thousands, and each member of a gang has its own PreFilter."""
+    asked = []
+    current = AssumeCache._current
+    monkeypatch.setattr(AssumeCache, "_current", lambda self, of: asked.append(of.metadata.name) or current(self, of))
+    others = [make_volume(f"o{i}", storage_class="other") for i in range(3)]
+    plugin = _plugin(FAST, make_claim("a", storage_class="fast"), make_volume("v", storage_class="fast"), *others)
+    plugin.pre_filter(CycleState(), POD.obj(), [])
+    assert [name for name in asked if name != "a"] == ["v"]
 
 
 def test_the_smaller_claim_gets_the_smaller_volume() -> None:
