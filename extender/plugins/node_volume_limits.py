@@ -80,7 +80,7 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin, EnqueueExtensions):
     def pre_filter(
         self, state: CycleState, pod: corev1.Pod, nodes: Sequence[NodeInfo]
     ) -> tuple[PreFilterResult | None, Status]:
-        if not any(_attachable(volume) for volume in pod.spec.volumes):
+        if not any(attachable(volume) for volume in pod.spec.volumes):
             return None, SKIP
         state.write(STATE, self._attachments())
         return None, SUCCESS
@@ -202,7 +202,7 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin, EnqueueExtensions):
 
     def after_pod_deleted(self, pod: corev1.Pod, old: object, new: object) -> QueueingHint:
         gone = deleted(corev1.Pod, old)
-        return QUEUE if placed(gone) and any(_attachable(v) for v in gone.spec.volumes) else QUEUE_SKIP
+        return QUEUE if placed(gone) and any(attachable(v) for v in gone.spec.volumes) else QUEUE_SKIP
 
     def after_claim_added(self, pod: corev1.Pod, old: object, new: object) -> QueueingHint:
         _, claim = modified(corev1.PersistentVolumeClaim, old, new)
@@ -223,7 +223,8 @@ class _LookUpError(NotFoundError):
         LookupError.__init__(self, f"looking up PVC {namespace}/{name}: {missing}")
 
 
-def _attachable(volume: corev1.Volume) -> bool:
+def attachable(volume: corev1.Volume) -> bool:
+    """Whether a driver may have to attach it, and attaches only so many to a node."""
     by_claim = volume.persistent_volume_claim is not None or volume.ephemeral is not None
     return by_claim or in_tree_plugin(volume) is not None
 

@@ -80,7 +80,7 @@ class VolumeRestrictions(PreFilterPlugin, FilterPlugin, PreFilterExtensions, Enq
             return None, unresolvable(str(missing))
         snapshot = self._handle.snapshot()
         conflicts = sum(snapshot.is_pvc_used_by_pods(f"{pod.namespace}/{claim}") for claim in claims)
-        if not conflicts and not any(_restricted(volume) for volume in pod.spec.volumes):
+        if not conflicts and not any(restricted_disk(volume) for volume in pod.spec.volumes):
             return None, SKIP
         state.write(STATE, ClaimState(claims, conflicts))
         return None, SUCCESS
@@ -148,14 +148,14 @@ def _counted(state: CycleState, other: corev1.Pod, sign: int) -> Status:
     return SUCCESS
 
 
-def _restricted(volume: corev1.Volume) -> bool:
+def restricted_disk(volume: corev1.Volume) -> bool:
     """Whether it is of a kind that pods of one node cannot share."""
     return bool(volume.gce_persistent_disk or volume.aws_elastic_block_store or volume.rbd or volume.iscsi)
 
 
 def _disks_free(pod: corev1.Pod, others: Sequence[corev1.Pod]) -> bool:
     """Go: satisfyVolumeConflicts."""
-    mine = [volume for volume in pod.spec.volumes if _restricted(volume)]
+    mine = [volume for volume in pod.spec.volumes if restricted_disk(volume)]
     return not any(_conflict(volume, theirs) for volume in mine for other in others for theirs in other.spec.volumes)
 
 

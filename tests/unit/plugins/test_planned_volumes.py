@@ -34,6 +34,7 @@ from tests.unit.plugins.storage import (
     make_capacity,
     make_claim,
     make_class,
+    make_csi_node,
     make_driver,
     make_volume,
 )
@@ -205,6 +206,35 @@ def test_pre_filter_runs_anew_for_a_member_that_comes_with_the_same_claim(
     trial.add_pod(sibling, node)
     assert len(runs) == times
     assert trial.filter(node).success is (times == 1)
+
+
+@pytest.mark.parametrize("size", [6, 40], ids=["few nodes, one by one", "many, by columns"])
+@pytest.mark.parametrize(
+    "source",
+    [
+        pytest.param({"iscsi": {"iqn": "iqn.2001-04.com.example:x"}}, id="iscsi"),
+        pytest.param({"rbd": {"monitors": ["a"], "image": "i"}}, id="rbd"),
+        pytest.param({"gcePersistentDisk": {"pdName": "d"}}, id="GCE"),
+        pytest.param({"awsElasticBlockStore": {"volumeID": "d"}}, id="AWS"),
+    ],
+)
+def test_members_that_write_to_one_disk_go_each_to_its_own_node(source: dict[str, Any], size: int) -> None:
+    """VolumeRestrictions: both went to one node, where kube-scheduler refuses the second."""
+    pods = [make_pod().name(f"p{i}").uid(f"p{i}").req(cpu="1").volume("disk", **source).obj() for i in range(3)]
+    found = places([], pods, cluster(size))
+    assert isinstance(found, list), found.reason
+    assert len(set(found)) == 3
+
+
+def test_disks_of_the_tree_count_for_the_limits_of_the_driver_that_has_them_now() -> None:
+    nodes = [make_csi_node(f"n{i}", cinder_csi_openstack_org=1) for i in range(6)]
+    disks = [{"cinder": {"volumeID": f"d{i}"}} for i in range(2)]
+    pods = [
+        make_pod().name(f"p{i}").uid(f"p{i}").req(cpu="1").volume("v", **disk).obj() for i, disk in enumerate(disks)
+    ]
+    found = places(nodes, pods, cluster(6))
+    assert isinstance(found, list), found.reason
+    assert len(set(found)) == 2
 
 
 def with_ephemeral(name: str) -> corev1.Pod:

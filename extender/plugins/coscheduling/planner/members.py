@@ -29,6 +29,8 @@ from extender.plugins.coscheduling.planner.request import (
     Trial,
 )
 from extender.plugins.coscheduling.planner.room import BoolColumn, IntColumn, Room, asked_of
+from extender.plugins.node_volume_limits import attachable
+from extender.plugins.volume_restrictions import restricted_disk
 
 DO_NOT_SCHEDULE = "DoNotSchedule"
 MAY_LIFT = frozenset({names.POD_TOPOLOGY_SPREAD, names.INTER_POD_AFFINITY})
@@ -184,7 +186,7 @@ def looks_at_others(member: PodInfo) -> bool:
         or member.required_anti_affinity_terms
         or hard_spread(member)
         or member.host_ports
-        or any(volume.persistent_volume_claim or volume.ephemeral for volume in spec.volumes)
+        or any(attachable(volume) or restricted_disk(volume) for volume in spec.volumes)
     )
 
 

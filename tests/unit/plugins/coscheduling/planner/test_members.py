@@ -58,6 +58,9 @@ def test_of_the_labels_only_the_relevant_ones_count_where_they_are_known() -> No
         pytest.param(member().spread_constraint(1, ZONE, "ScheduleAnyway", GANG), False, id="one that need not"),
         pytest.param(member().host_port(80), True, id="a port"),
         pytest.param(member().pvc("data"), True, id="a claim"),
+        pytest.param(member().volume("v", emptyDir={}), False, id="a volume of its own"),
+        pytest.param(member().volume("v", iscsi={"iqn": "x"}), True, id="a disk that pods of a node do not share"),
+        pytest.param(member().volume("v", cinder={"volumeID": "x"}), True, id="a disk of which a node has so many"),
     ],
 )
 def test_whether_members_change_where_the_next_can_go(of: PodBuilder, looks: bool) -> None:
