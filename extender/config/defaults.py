@@ -68,6 +68,7 @@ PLANNING_FILTERS = (
     "NodeResourcesFit",
     "PodTopologySpread",
     "InterPodAffinity",
+    "NodeDeclaredFeatures",
 )
 """What the planner judges hypothetical states by: the in-tree filters that do not depend on volumes or claims."""
 

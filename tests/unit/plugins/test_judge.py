@@ -30,6 +30,13 @@ def test_all_nodes_at_once_are_judged_as_one_by_one(pod: PodBuilder, plugins: li
     assert [trial.filter(info).plugin for info in NODES] == plugins
 
 
+def test_a_pod_that_needs_a_feature_of_the_kubelet_goes_where_a_node_declares_it() -> None:
+    pod = member().container(restartPolicyRules=[{"action": "RestartAllContainers"}]).name("p").obj()
+    declaring = node("n3")._in("status", "declaredFeatures", ["RestartAllContainersOnContainerExits"]).info()
+    statuses = JUDGE.begin(pod, [*NODES, declaring]).filter_all()
+    assert [status.plugin for status in statuses] == [names.NODE_DECLARED_FEATURES] * 2 + [""]
+
+
 def test_a_pod_that_was_added_counts_and_a_clone_goes_its_own_way() -> None:
     trial = JUDGE.begin(member().pod_anti_affinity(HOSTNAME, GANG).name("p").obj(), NODES)
     clone, there = trial.clone(), NODES[1].clone()

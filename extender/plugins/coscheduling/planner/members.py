@@ -29,6 +29,7 @@ from extender.plugins.coscheduling.planner.request import (
     Trial,
 )
 from extender.plugins.coscheduling.planner.room import BoolColumn, IntColumn, Room, asked_of
+from extender.plugins.node_declared_features import required_features
 from extender.plugins.node_volume_limits import attachable
 from extender.plugins.volume_restrictions import restricted_disk
 
@@ -152,6 +153,7 @@ def shape_of(member: PodInfo, relevant: frozenset[str] | None = None) -> object:
         spec.node_name,
         member.pod.metadata.namespace,
         labels,
+        required_features(member.pod),
     )
 
 

@@ -21,6 +21,8 @@ from tests.objects import HOSTNAME, ZONE, PodBuilder, make_pod
 from tests.unit.backend.objects import FakeClock
 from tests.unit.plugins.coscheduling.planning import GANG, JUDGE, existing, gang, member, node, placed, plan, refused
 
+RESTARTS = member().container(restartPolicyRules=[{"action": "RestartAllContainers"}])
+
 
 @pytest.mark.parametrize(
     ("one", "other", "alike"),
@@ -30,6 +32,7 @@ from tests.unit.plugins.coscheduling.planning import GANG, JUDGE, existing, gang
         pytest.param(member(), member().toleration("gpu", operator="Exists"), False, id="another toleration"),
         pytest.param(member(), member().node_selector({"a": "b"}), False, id="another node selector"),
         pytest.param(member(), member().namespace("other"), False, id="another namespace"),
+        pytest.param(member(), RESTARTS, False, id="a feature of the kubelet that the other needs"),
         pytest.param(
             member().pod_affinity(HOSTNAME, GANG),
             member().pod_affinity(HOSTNAME, GANG).label("index", "1"),
