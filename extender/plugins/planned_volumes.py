@@ -6,35 +6,42 @@ PreBind are kube-scheduler's here; what is not simple is left to the exact rule.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
 from extender.api import corev1
-from extender.api.storagev1 import NO_PROVISIONER
+from extender.api.metav1 import LabelSelector
+from extender.api.quantity import Quantity
+from extender.api.storagev1 import NO_PROVISIONER, CSIStorageCapacity
 from extender.config.plugin_args import VolumeBindingArgs
 from extender.framework.columnar import ALL_PASS, FilterColumns, Mask, NodeTable, Verdicts
 from extender.framework.cycle_state import CycleState
 from extender.framework.handle import Handle
 from extender.framework.listers import Lister
+from extender.framework.node_info import NodeInfo
 from extender.framework.node_selector_columns import selector_nodes
 from extender.framework.status import unresolvable
 from extender.plugins.csi_translation import in_tree_plugin
 from extender.plugins.node_volume_limits import NodeVolumeLimits
 from extender.plugins.pod_claims import claim_uses, not_made_for
 from extender.plugins.storage_listers import NotFoundError
-from extender.plugins.volume_binding.binder import BIND_CONFLICT, NODE_CONFLICT
+from extender.plugins.volume_binding.binder import BIND_CONFLICT, NODE_CONFLICT, NOT_ENOUGH_SPACE
 from extender.plugins.volume_binding.matching import SELECTED_NODE, bound_to_claim, fits
 from extender.plugins.volume_binding.plugin import STATE, VolumeBinding, VolumeState, promised_volumes
 from extender.plugins.volume_binding.pod_volumes import PodVolumeClaims
+from extender.plugins.volume_binding.provisioning import holds, size_to_publish
 
 Masks = dict[tuple[str, str], Mask | None]
+Rooms = tuple[NodeTable | None, tuple[CSIStorageCapacity, ...], dict[tuple[str, int], Mask]]
+"""Of a table and what was published: (class, size) -> the nodes that have so much."""
 
 
 class PlannedVolumeBinding(VolumeBinding, FilterColumns):
     def __init__(self, args: VolumeBindingArgs, handle: Handle) -> None:
         super().__init__(args, handle)
         self._reach: tuple[NodeTable | None, Masks] = (None, {})  # of the table that was asked about last
+        self._room: Rooms = (None, (), {})
 
     def filter_columns(self, state: CycleState, pod: corev1.Pod, table: NodeTable) -> Verdicts | None:
         data = state.get(STATE, VolumeState)
@@ -47,7 +54,38 @@ class PlannedVolumeBinding(VolumeBinding, FilterColumns):
             return self._bound(claims.bound, table)
         if all(self._made_anywhere(claim) for claim in claims.delayed):
             return ALL_PASS
+        if not any(claims.volumes.values()) and all(map(self._made_where_there_is_room, claims.delayed)):
+            return self._with_room(claims.delayed, table)
         return self._matched(claims, table) if len(claims.delayed) == 1 else None
+
+    def _made_where_there_is_room(self, claim: corev1.PersistentVolumeClaim) -> bool:
+        """A new volume can be made on all nodes for which enough capacity is published, if any needs to be."""
+        if SELECTED_NODE.on(claim.metadata):
+            return False
+        try:
+            storage_class = self._storage.storage_class(claim.class_name)
+        except NotFoundError:
+            return False
+        return storage_class.provisioner not in ("", NO_PROVISIONER) and not storage_class.allowed_topologies
+
+    def _with_room(self, claims: Sequence[corev1.PersistentVolumeClaim], table: NodeTable) -> Verdicts:
+        room = np.ones(len(table), dtype=np.bool_)
+        for claim in claims:
+            size = size_to_publish(claim, self._storage.storage_class(claim.class_name), self._storage)
+            if size is not None:
+                room &= self._published(claim.class_name, size, table)
+        return Verdicts.refused(~room, unresolvable(NOT_ENOUGH_SPACE))
+
+    def _published(self, class_name: str, size: Quantity, table: NodeTable) -> Mask:
+        """The nodes with enough of the class. Kept for as long as nothing else is published."""
+        capacities = tuple(self._storage.storage_capacities())
+        if self._room[0] is not table or self._room[1] != capacities:
+            self._room = (table, capacities, {})
+        masks, key = self._room[2], (class_name, size.value)
+        if key not in masks:
+            of_class = [each for each in capacities if each.storage_class_name == class_name and holds(each, size)]
+            masks[key] = reached_nodes([each.node_topology for each in of_class if each.node_topology], table)
+        return masks[key]
 
     def _bound(self, claims: Sequence[corev1.PersistentVolumeClaim], table: NodeTable) -> Verdicts | None:
         """On the nodes that can reach every volume."""
@@ -121,6 +159,26 @@ def _reach_of(volume: corev1.PersistentVolume, table: NodeTable) -> Mask | None:
         return np.ones(len(table), dtype=np.bool_)
     terms = affinity.required.node_selector_terms
     return None if _names_nodes(terms) else selector_nodes(table, terms)
+
+
+def reached_nodes(selectors: Iterable[LabelSelector], table: NodeTable) -> Mask:
+    """The nodes that any of these matches. Those that ask for one value of one label, as drivers publish them, by label."""
+    reached = np.zeros(len(table), dtype=np.bool_)
+    values: dict[str, set[str]] = {}
+    for selector in selectors:
+        if len(selector.match_labels) == 1 and not selector.match_expressions:
+            for key, value in selector.match_labels.items():
+                values.setdefault(key, set()).add(value)
+        else:
+            reached |= np.array([selector.matches(_labels(node)) for node in table.nodes], dtype=np.bool_)
+    for key, wanted in values.items():
+        column = table.label(key)
+        reached |= np.array([value in wanted for value in column.values] + [False], dtype=np.bool_)[column.codes]
+    return reached
+
+
+def _labels(node: NodeInfo) -> Mapping[str, str]:
+    return node.node.labels if node.node is not None else {}
 
 
 def _names_nodes(terms: Iterable[corev1.NodeSelectorTerm]) -> bool:

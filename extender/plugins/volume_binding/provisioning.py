@@ -64,19 +64,23 @@ def _term_allows(term: TopologyTerm, labels: Mapping[str, str]) -> bool:
 def _enough_capacity(
     claim: corev1.PersistentVolumeClaim, storage_class: StorageClass, node: corev1.Node, storage: StorageListers
 ) -> bool:
-    """Only for drivers that publish their capacity, and claims that ask for some."""
-    size = claim.spec.resources.requests.get(STORAGE)
-    if size is None:
-        return True
-    driver = storage.csi_driver(storage_class.provisioner)
-    if driver is None or not driver.spec.storage_capacity:
-        return True
-    return any(
+    size = size_to_publish(claim, storage_class, storage)
+    return size is None or any(
         capacity.storage_class_name == storage_class.metadata.name
-        and _holds(capacity, size)
+        and holds(capacity, size)
         and _reaches(capacity, node)
         for capacity in storage.storage_capacities()
     )
+
+
+def size_to_publish(
+    claim: corev1.PersistentVolumeClaim, storage_class: StorageClass, storage: StorageListers
+) -> Quantity | None:
+    """How much has to be published; None for drivers that do not publish their capacity, and claims that ask for none."""
+    driver = storage.csi_driver(storage_class.provisioner)
+    if driver is None or not driver.spec.storage_capacity:
+        return None
+    return claim.spec.resources.requests.get(STORAGE)
 
 
 def volume_limit(capacity: CSIStorageCapacity) -> Quantity | None:
@@ -84,7 +88,7 @@ def volume_limit(capacity: CSIStorageCapacity) -> Quantity | None:
     return capacity.maximum_volume_size if capacity.maximum_volume_size is not None else capacity.capacity
 
 
-def _holds(capacity: CSIStorageCapacity, size: Quantity) -> bool:
+def holds(capacity: CSIStorageCapacity, size: Quantity) -> bool:
     limit = volume_limit(capacity)
     return limit is not None and limit.value >= size.value
 

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import pytest
 
-from extender.api import corev1
+from extender.api import corev1, storagev1
 from extender.api.codec import convert
 from extender.backend.cache.cache import Cache
 from extender.backend.cache.snapshot import Snapshot
@@ -269,6 +269,11 @@ def test_ephemeral_volumes_that_are_still_to_be_made_tell_no_members_apart() -> 
     assert len({judge.ties(with_ephemeral(name)) for name in ("p0", "q", "without a claim")}) == 3
 
 
+def published_for(name: str, topology: Any, capacity: str = "10Gi") -> storagev1.CSIStorageCapacity:
+    value = {"storageClassName": FAST, "nodeTopology": topology, "capacity": capacity}
+    return convert({"metadata": {"name": name, "namespace": "default"}, **value}, storagev1.CSIStorageCapacity)
+
+
 Story = tuple[list[Any], list[str]]
 
 
@@ -281,6 +286,14 @@ def stories() -> list[Any]:
     local, fast = make_class(LOCAL), make_class(FAST, DRIVER)
     zonal = make_class(LIMITED, DRIVER, allowedTopologies=allowed("zone", "z1"))
     published = [make_driver(DRIVER, storage_capacity=True), make_capacity("cap", FAST, "z2", "10Gi")]
+    two_sizes = [make_claim("c", storage_class=FAST), make_claim("c2", storage_class=FAST, size="20Gi")]
+    by_host = [published_for(f"h{i}", {"matchLabels": {"host": f"n{i}"}}, f"{i}Gi") for i in range(40)]
+    named = [
+        published_for("both", {"matchLabels": {"host": "n4", "zone": "z1"}}),
+        published_for("in", {"matchExpressions": [{"key": "host", "operator": "In", "values": ["n7", "n8"]}]}),
+        published_for("nowhere", None),
+    ]
+    fast_disk = make_volume("d", storage_class=FAST, zone="z0")
     bound = [disk("d", "n1", "n2", "n7"), make_claim("c", bound_to="d", storage_class=LOCAL)]
     in_tree = make_volume("d", spec={"awsElasticBlockStore": {"volumeID": "v"}, "nodeAffinity": affinity("zone", "z1")})
     rows: dict[str, Story] = {
@@ -301,6 +314,13 @@ def stories() -> list[Any]:
         "a new volume, anywhere": ([fast, make_claim("c", storage_class=FAST)], ["c"]),
         "a new volume, in one zone": ([zonal, make_claim("c", storage_class=LIMITED)], ["c"]),
         "a new volume where there is capacity": ([fast, *published, make_claim("c", storage_class=FAST)], ["c"]),
+        "new volumes where there is capacity for both": (
+            [fast, *published, *by_host, *two_sizes],
+            ["c", "c2"],
+        ),
+        "capacity that several labels and expressions name": ([fast, published[0], *named, two_sizes[0]], ["c"]),
+        "no capacity at all": ([fast, published[0], two_sizes[0]], ["c"]),
+        "capacity for a new volume, or a disk": ([fast, *published, two_sizes[0], fast_disk], ["c"]),
         "a new volume on the selected node": (
             [fast, make_claim("c", storage_class=FAST, annotations={SELECTED_NODE: "n3"})],
             ["c"],
@@ -340,7 +360,7 @@ def test_all_nodes_at_once_equals_node_by_node(objects: list[Any], claims: list[
 
 
 def test_the_common_cases_do_have_columns() -> None:
-    common = {"disks here and there", "a new volume, anywhere", "a bound claim"}
+    common = {"disks here and there", "a new volume, anywhere", "a bound claim", "a new volume where there is capacity"}
     answered = set()
     for row in stories():
         objects, claims = row.values
