@@ -195,9 +195,14 @@ def test_pre_filter_runs_anew_for_a_member_that_comes_with_the_same_claim(
     modes: list[str], times: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """For each of 512 members with one dataset it took longer than a plan has."""
-    runs = []
+    runs: list[Any] = []
     run = Framework.run_pre_filter_plugins
-    monkeypatch.setattr(Framework, "run_pre_filter_plugins", lambda *args: runs.append(1) or run(*args))
+
+    def counted(*args: Any) -> Any:
+        runs.append(args)
+        return run(*args)
+
+    monkeypatch.setattr(Framework, "run_pre_filter_plugins", counted)
     snapshot = cluster(2)
     objects = [make_volume("v", modes=modes), make_claim("c", bound_to="v", modes=modes)]
     trial = judge_of(objects, snapshot).begin(member("p", "c"), snapshot)

@@ -255,9 +255,14 @@ def test_a_promised_volume(promised: dict[str, str], expected: Status) -> None:
 
 def test_of_volumes_of_other_classes_it_is_not_asked_whether_they_are_assumed(monkeypatch: pytest.MonkeyPatch) -> None:
     """A cluster has thousands, and each member of a gang has its own PreFilter."""
-    asked = []
+    asked: list[str] = []
     current = AssumeCache._current
-    monkeypatch.setattr(AssumeCache, "_current", lambda self, of: asked.append(of.metadata.name) or current(self, of))
+
+    def noted(cache: AssumeCache[Any], stored: Any) -> Any:
+        asked.append(stored.metadata.name)
+        return current(cache, stored)
+
+    monkeypatch.setattr(AssumeCache, "_current", noted)
     others = [make_volume(f"o{i}", storage_class="other") for i in range(3)]
     plugin = _plugin(FAST, make_claim("a", storage_class="fast"), make_volume("v", storage_class="fast"), *others)
     plugin.pre_filter(CycleState(), POD.obj(), [])
