@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -365,6 +366,8 @@ def test_kinds_of_pods_that_are_all_in_use_are_not_numbered_anew(monkeypatch: py
     cache = a_cache(nodes=8)
     for number in range(9):
         cache.add_pod(a_pod(f"p{number}", "n1", labels={"number": str(number)}))
-    classes = cache.snapshot().table().pods().classes
+    table: Any = cache.snapshot().table()
+    classes = table.pods().classes
     cache.add_pod(a_pod("one-more", "n2", labels={"number": "more"}))
-    assert cache.snapshot().table().pods().classes is classes
+    table = cache.snapshot().table()
+    assert table.pods().classes is classes
