@@ -30,6 +30,9 @@ def _address(document: Document, path: str, entry: ExtenderConfig) -> Iterator[F
     if url is None or url.scheme not in ("http", "https") or not url.hostname:
         message, fix = f"{entry.url_prefix!r} is no URL", "write `urlPrefix: http://127.0.0.1:8888`"
         yield finding(ERROR, "InvalidAddress", document, field, message, fix)
+    elif _has_more_than_an_address(entry.url_prefix):
+        message, fix = f"{entry.url_prefix!r} is more than an address: the verb is appended", "end it with the port"
+        yield finding(ERROR, "InvalidAddress", document, field, message, fix)
     elif url.path.strip("/"):
         message, fix = f"the extender serves its verbs at the root, not below {url.path}", "take the path away"
         yield finding(ERROR, "PathInAddress", document, field, message, fix)
@@ -45,6 +48,12 @@ def _address(document: Document, path: str, entry: ExtenderConfig) -> Iterator[F
         message = "any program that reaches this address can bind pods: the verbs are not protected by TLS"
         fix = "serve them on loopback, or with TLS and client certificates: docs/security.md"
         yield finding(ERROR, "UnprotectedVerbs", document, field, message, fix)
+
+
+def _has_more_than_an_address(text: str) -> bool:
+    """kube-scheduler appends the verb to the text as it is, so what follows a `?` or `#` swallows it. urlsplit drops tabs and line
+    ends without a word, so the text itself is looked at."""
+    return any(letter in "?#" or letter.isspace() or not letter.isprintable() for letter in text)
 
 
 def split(text: str) -> tuple[SplitResult | None, int | None]:

@@ -165,6 +165,23 @@ CASES = [
     ),
     ("a path", KUBE_SCHEDULER, BIND, BIND.replace("8888", "8888/v1"), "error PathInAddress extenders[1].urlPrefix"),
     ("no URL", KUBE_SCHEDULER, BIND, BIND.replace("http://127", "127"), "error InvalidAddress extenders[1].urlPrefix"),
+    *[
+        (
+            f"an address with {what}",
+            KUBE_SCHEDULER,
+            BIND,
+            BIND.replace("http://127.0.0.1:8888", f'"http://127.0.0.1:8888{more}"'),
+            "error InvalidAddress extenders[1].urlPrefix",
+        )
+        for what, more in [
+            ("a query", "?a=b"),
+            ("an empty query", "?"),
+            ("a fragment", "#bind"),
+            ("a blank", " "),
+            ("a line end", "\\n"),
+            ("a control character", "/\\x7f"),
+        ]
+    ],
     (
         "half an address",
         KUBE_SCHEDULER,
