@@ -212,11 +212,30 @@ def of_both(kube_scheduler: KubeSchedulerFile, ours: ExtenderFile) -> Iterator[F
     yield from _names(kube_scheduler, ours)
     yield from _bind_timeout(kube_scheduler, ours)
     yield from _lease(kube_scheduler, ours)
-    theirs, own = kube_scheduler.read.percentage_of_nodes_to_score, ours.read.percentage_of_nodes_to_score
-    if theirs != own:
-        message = f"kube-scheduler has {theirs}, and the extender believes {own}"
+    yield from _samples_differ(kube_scheduler, ours)
+
+
+def _samples_differ(kube_scheduler: KubeSchedulerFile, ours: ExtenderFile) -> Iterator[Finding]:
+    """By the profiles that the extender serves. One finding for each pair of fields, since several profiles may have both from the top."""
+    seen: set[tuple[str, str]] = set()
+    for profile in kube_scheduler.read.profiles:
+        name = profile.scheduler_name
+        (their_field, theirs), (field, own) = _sample(kube_scheduler.read, name), _sample(ours.read, name)
+        if theirs == own or not ours.read.serves(name) or (their_field, field) in seen:
+            continue
+        seen.add((their_field, field))
+        message = f"kube-scheduler has {theirs} ({their_field}), and the extender believes {own}"
         fix = "write the same number in both files"
-        yield finding(WARNING, "SampleDiffers", ours.document, "percentageOfNodesToScore", message, fix)
+        yield finding(WARNING, "SampleDiffers", ours.document, field, message, fix)
+
+
+def _sample(file: KubeSchedulerConfiguration | ExtenderConfiguration, scheduler_name: str) -> tuple[str, int]:
+    """The field that counts for the scheduler's profile, and its number: a profile's own comes before the file's."""
+    field = "percentageOfNodesToScore"
+    for index, profile in enumerate(file.profiles):
+        if profile.scheduler_name == scheduler_name and profile.percentage_of_nodes_to_score is not None:
+            return f"profiles[{index}].{field}", profile.percentage_of_nodes_to_score
+    return field, file.percentage_of_nodes_to_score
 
 
 def _names(kube_scheduler: KubeSchedulerFile, ours: ExtenderFile) -> Iterator[Finding]:

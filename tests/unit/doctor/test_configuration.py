@@ -197,13 +197,6 @@ CASES = [
         "error TwoCoschedulers profiles[0].plugins",
     ),
     (
-        "a profile with a sample of the nodes",
-        KUBE_SCHEDULER,
-        "  - schedulerName: gang-scheduler\n",
-        "  - {schedulerName: gang-scheduler, percentageOfNodesToScore: 9}\n",
-        "warning SampleOfNodes profiles[0].percentageOfNodesToScore",
-    ),
-    (
         "samples differ",
         OURS,
         "percentageOfNodesToScore: 10",
@@ -276,6 +269,60 @@ def test_more_than_a_tenth_of_the_nodes_will_do_too_where_both_files_say_so(file
     for name in (KUBE_SCHEDULER, OURS):
         files.replace(name, "percentageOfNodesToScore: 10", "percentageOfNodesToScore: 100")
     assert files.found() == []
+
+
+SAMPLE = "percentageOfNodesToScore: 10\n"
+PROFILE = "  - {schedulerName: gang-scheduler, percentageOfNodesToScore: %d}\n"
+OUR_PROFILE = "profiles:\n" + PROFILE % 100
+
+
+@pytest.mark.parametrize(
+    ("top", "profiles", "ours", "expected"),
+    [
+        pytest.param("", PROFILE % 10, "", [], id="a profile's own is what the extender believes"),
+        pytest.param(SAMPLE, PROFILE % 100, "", ["percentageOfNodesToScore"], id="a profile's own comes first"),
+        pytest.param(SAMPLE, PROFILE % 100, OUR_PROFILE, [], id="profiles of both say the same"),
+        pytest.param(
+            SAMPLE,
+            PROFILE % 50,
+            OUR_PROFILE,
+            ["profiles[0].percentageOfNodesToScore"],
+            id="the extender's profile counts",
+        ),
+    ],
+)
+def test_samples_are_compared_by_profile(files: Files, top: str, profiles: str, ours: str, expected: list[str]) -> None:
+    files.replace(KUBE_SCHEDULER, SAMPLE, top)
+    files.replace(KUBE_SCHEDULER, "  - schedulerName: gang-scheduler\n", profiles)
+    files.replace(OURS, SAMPLE, SAMPLE + ours)
+    assert [(each.code, each.field) for each in files.found()] == [("SampleDiffers", field) for field in expected]
+
+
+def test_a_profile_with_a_small_sample_of_its_own_is_named(files: Files) -> None:
+    files.replace(KUBE_SCHEDULER, "  - schedulerName: gang-scheduler\n", PROFILE % 9)
+    found = [(each.code, each.field) for each in files.found()]
+    assert found == [
+        ("SampleOfNodes", "profiles[0].percentageOfNodesToScore"),
+        ("SampleDiffers", "percentageOfNodesToScore"),
+    ]
+
+
+def test_the_sample_of_a_profile_that_is_not_served_is_not_compared(files: Files) -> None:
+    files.replace(
+        KUBE_SCHEDULER,
+        "  - schedulerName: gang-scheduler\n",
+        "  - schedulerName: gang-scheduler\n  - {schedulerName: batch, percentageOfNodesToScore: 100}\n",
+    )
+    assert [each.code for each in files.found()] == ["SchedulerNotServed"]
+
+
+def test_profiles_with_the_number_from_the_top_are_one_finding(files: Files) -> None:
+    files.replace(KUBE_SCHEDULER, SAMPLE, "percentageOfNodesToScore: 50\n")
+    two = "  - schedulerName: gang-scheduler\n  - schedulerName: batch\n"
+    files.replace(KUBE_SCHEDULER, "  - schedulerName: gang-scheduler\n", two)
+    files.replace(OURS, "  - gang-scheduler\n", "  - gang-scheduler\n  - batch\n")
+    (found,) = files.found()
+    assert found.message == "kube-scheduler has 50 (percentageOfNodesToScore), and the extender believes 10"
 
 
 def test_a_finding_says_the_line_and_what_to_write(files: Files) -> None:
