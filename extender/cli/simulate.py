@@ -37,7 +37,10 @@ EXAMPLES = {
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "files", metavar="FILE", nargs="+", help="objects as `kubectl get -o yaml` gives them; YAML or JSON"
+        "files",
+        metavar="FILE",
+        nargs="+",
+        help="objects as `kubectl get -o yaml` gives them; YAML or JSON; - for standard input",
     )
     parser.add_argument(
         "--config",

@@ -34,6 +34,7 @@ EXAMPLES = {
     "whatif --members 8 --requests cpu=4 --topology-required rack": "all of them in one rack",
     "whatif --members 8 --requests cpu=4 --priority-class high": "and whose room they would take",
     "whatif -f job.yaml": "what a manifest makes, before it is applied",
+    "whatif -f -": "the same from standard input, as in `helm template . | kubectl gang whatif -f -`",
 }
 
 
@@ -58,7 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="FILE",
-        help="pods, PodGroups and workloads that make them, in place of --members; may be given again",
+        help="pods, PodGroups and workloads that make them, in place of --members; - for standard input; may be given again",
     )
     namespaces.add_arguments(parser, lists=False)
     output.add_arguments(parser, "wide")
@@ -225,7 +226,7 @@ def of_files(files: Sequence[str], classes: Classes, places: Places | None = Non
     from extender.api.codec import DecodeError, to_builtins
     from extender.client.embedded import EmbeddedAPI
     from extender.client.embedded.documents import read_documents
-    from extender.client.embedded.load import load_files
+    from extender.client.embedded.load import load_documents
     from extender.client.interface import (
         FOREIGN_POD_GROUPS,
         IN_TREE_GROUPS,
@@ -238,15 +239,15 @@ def of_files(files: Sequence[str], classes: Classes, places: Places | None = Non
 
     api = EmbeddedAPI()
     try:
+        documents = [document for file in files for document in read_documents(Path(file))]
         own = {
             document.object.get("metadata", {}).get("name")
-            for file in files
-            for document in read_documents(Path(file))
+            for document in documents
             if document.object["kind"] == PRIORITY_CLASSES.kind
         }
         for name in classes.keys() - own:  # what a file says comes before what the cluster has
             api.create(PRIORITY_CLASSES, {**classes[name], "metadata": {"name": name}})
-        loaded = load_files(api, files, places=places)
+        loaded = load_documents(api, documents, places=places)
     except DecodeError as error:
         raise UsageError(str(error)) from error
     if loaded.misspelt:

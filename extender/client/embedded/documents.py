@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import gc
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -19,6 +20,8 @@ from extender.config.yaml_file import StrictLoader
 from extender.config.yaml_limits import Aliases, check_depth
 
 Raw = dict[str, Any]
+
+STANDARD_INPUT = "-"
 
 _TEXT = "tag:yaml.org,2002:str"
 _MERGE = "tag:yaml.org,2002:merge"
@@ -38,9 +41,10 @@ class Document:
 
 
 def read_documents(path: Path) -> list[Document]:
-    """Raises DecodeError with file and line, or OSError."""
+    """`-` is standard input, which can be read once. Raises DecodeError with file and line, or OSError."""
     try:
-        text = path.read_text(encoding="utf-8")
+        data = sys.stdin.buffer.read() if str(path) == STANDARD_INPUT else path.read_bytes()
+        text = data.decode("utf-8")
     except UnicodeDecodeError as error:
         raise DecodeError(f"{path}: not UTF-8: {error.reason} at byte {error.start}") from error
     with collected_afterwards():

@@ -81,19 +81,26 @@ def load_files(
     all_at_once: bool = True,
     places: Places | None = None,
 ) -> Loaded:
-    """Creates everything in the files, what others refer to first. Raises DecodeError or OSError; then nothing was created.
+    """Creates everything in the files, what others refer to first; `-` is standard input. Raises DecodeError or OSError; then nothing
+    was created.
 
     gang_scheduler: the scheduler's name that operators with a flag for it are taken to run with. all_at_once: no pod of a workload waits
     for others; otherwise such pods are not created, and are in Loaded.later. places: filled in, where they are wanted.
     """
     with collected_afterwards():
         documents = [document for path in paths for document in read_documents(Path(path))]
-        return _load(api, documents, gang_scheduler, all_at_once, places)
+        return load_documents(api, documents, gang_scheduler, all_at_once=all_at_once, places=places)
 
 
-def _load(
-    api: EmbeddedAPI, documents: Sequence[Document], gang_scheduler: str, all_at_once: bool, places: Places | None
+def load_documents(
+    api: EmbeddedAPI,
+    documents: Sequence[Document],
+    gang_scheduler: str = GANG_SCHEDULER,
+    *,
+    all_at_once: bool = True,
+    places: Places | None = None,
 ) -> Loaded:
+    """The same of what has been read already: a pipe can be read once only."""
     loaded = Loaded()
     objects = []
     there = _There.of(documents)

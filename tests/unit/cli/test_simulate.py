@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import sys
 from pathlib import Path
@@ -75,6 +76,12 @@ def test_json_has_every_pod_and_gang(cluster: str, capsys: pytest.CaptureFixture
     assert all(pod["node"] == "n1" and pod["boundAt"] == 0.0 and pod["attempts"] == 1 for pod in bound)
     gang = {"namespace": "default", "group": "nginx", "state": "Bound", "minMember": 2, "members": 2, "assigned": 2}
     assert report["gangs"] == [gang]
+
+
+def test_a_dash_is_standard_input(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(CLUSTER.encode())))
+    assert main(["simulate", "-", "-o", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["summary"] == {"Pending": 1, "Scheduled": 2}
 
 
 def test_yaml_says_the_same_as_json(cluster: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import io
+import os
+import sys
+
 import pytest
 
-from extender.cli.whatif import located
+from extender.cli.whatif import located, of_files
 
 QUESTION = {
     "podGroups": [{"metadata": {"name": "g", "namespace": "a"}}],
@@ -28,3 +32,26 @@ PLACES = {("Pod", "default", "p"): "x.yaml:7", ("PodGroup", "a", "g"): "x.yaml:1
 )
 def test_the_place_is_that_in_the_file(message: str, told: str) -> None:
     assert located(message, QUESTION, PLACES) == told
+
+
+POD = "{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {containers: [{name: c}]}}"
+
+
+def _names(files: list[str]) -> list[str]:
+    return [pod["metadata"]["name"] for pod in of_files(files, {})["pods"]]
+
+
+def test_a_pipe_is_read_once() -> None:
+    """As the shell hands over `<(...)`."""
+    reader, writer = os.pipe()
+    os.write(writer, POD.encode())
+    os.close(writer)
+    try:
+        assert _names([f"/dev/fd/{reader}"]) == ["p"]
+    finally:
+        os.close(reader)
+
+
+def test_a_dash_is_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(POD.encode())))
+    assert _names(["-"]) == ["p"]
