@@ -106,8 +106,9 @@ def _extender(section: Section, seen: set[str]) -> ExtenderConfig:
     """seen: the resources that the entries so far manage; one is managed by one extender."""
     managed, ignored = _managed_resources(section, seen)
     prioritize_verb = section.text("prioritizeVerb")
+    before = len(section.mistakes)
     weight = section.integer("weight", 0, low=-MAX_INT64, high=MAX_INT64)
-    if prioritize_verb and weight <= 0:
+    if prioritize_verb and weight <= 0 and len(section.mistakes) == before:  # what is no number has been told
         section.invalid("weight", weight, "must have a positive weight applied to it")
     config = ExtenderConfig(
         url_prefix=section.text("urlPrefix"),

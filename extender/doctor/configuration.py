@@ -166,6 +166,9 @@ def _entry(document: Document, path: str, entry: ExtenderConfig) -> Iterator[Fin
     if entry.managed_resources:
         message = "the extender is asked only about pods that want these resources; other members start singly"
         yield at(ERROR, "ManagedResources", "managedResources", message, "take the field away")
+    if entry.http_timeout_seconds < 0:
+        message = "a negative timeout is none: kube-scheduler waits for ever for an answer that does not come"
+        yield at(ERROR, "NoTimeout", "httpTimeout", message, "write `httpTimeout: 5s`, and 120s in the entry of bind")
     asked = entry.filter_verb or entry.prioritize_verb or entry.preempt_verb
     timeout = entry.http_timeout_seconds
     if asked and not entry.bind_verb and timeout > LONGEST_ANSWER_SECONDS:
@@ -175,7 +178,7 @@ def _entry(document: Document, path: str, entry: ExtenderConfig) -> Iterator[Fin
         message = "filter and bind share one timeout: one of them has the wrong one"
         fix = "make two entries: filter, prioritize and preempt with 5s, and bind with 120s"
         yield at(WARNING, "SharedTimeout", "httpTimeout", message, fix)
-    if entry.bind_verb and timeout < SHORTEST_HOLD_SECONDS:
+    if entry.bind_verb and 0 <= timeout < SHORTEST_HOLD_SECONDS:
         message = f"kube-scheduler hangs up after {go_duration(timeout)}: only a gang that is complete by then starts"
         fix = "write `httpTimeout: 120s`, and `bindTimeoutSeconds: 120` in the extender's configuration"
         yield at(ERROR, "ShortBindTimeout", "httpTimeout", message, fix)
@@ -259,7 +262,7 @@ def _names(kube_scheduler: KubeSchedulerFile, ours: ExtenderFile) -> Iterator[Fi
 def _bind_timeout(kube_scheduler: KubeSchedulerFile, ours: ExtenderFile) -> Iterator[Finding]:
     believed = ours.read.bind_timeout_seconds
     for index, entry in enumerate(kube_scheduler.read.extenders):
-        if not entry.bind_verb or entry.http_timeout_seconds == believed:
+        if not entry.bind_verb or entry.http_timeout_seconds == believed or entry.http_timeout_seconds < 0:
             continue
         field, timeout = f"extenders[{index}].httpTimeout", entry.http_timeout_seconds
         shown = go_duration(timeout)

@@ -150,6 +150,27 @@ CASES = [
         "warning LongTimeout extenders[0].httpTimeout",
     ),
     (
+        "a negative timeout of questions",
+        KUBE_SCHEDULER,
+        "httpTimeout: 5s",
+        "httpTimeout: -5s",
+        "error NoTimeout extenders[0].httpTimeout",
+    ),
+    (
+        "a negative timeout of bind",
+        KUBE_SCHEDULER,
+        BIND_TIMEOUT,
+        BIND_TIMEOUT.replace("120", "-5"),
+        "error NoTimeout extenders[1].httpTimeout",
+    ),
+    (
+        "a weight that is a text",
+        KUBE_SCHEDULER,
+        "weight: 1",
+        "weight: '1'",
+        "error InvalidConfiguration extenders[0].weight",
+    ),
+    (
         "the ops port",
         KUBE_SCHEDULER,
         FIRST,
