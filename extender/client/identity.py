@@ -221,7 +221,10 @@ class KubeconfigSource:
             # the name that the package keeps it under depends on its version
             return self._provider[1].get_api_key_with_prefix("BearerToken", alias="authorization") or ""
         except Exception as error:  # of whatever kind the package raises for fields that it does not check
-            raise IdentityError(f"kubeconfig {config.files}: auth-provider: {type(error).__name__}: {error}") from error
+            raise IdentityError(
+                f"kubeconfig {config.files}: auth-provider: gives no token ({type(error).__name__}): kubectl 1.26 dropped the "
+                "providers gcp and azure: use an exec plugin"
+            ) from error
 
 
 def _proxy(server: str, environ: Mapping[str, str]) -> str:

@@ -213,6 +213,12 @@ def test_where_the_server_is(tmp_path: Path, cluster: Any, server: str, path: st
     assert (route.server, route.path, route.proxy) == (server, path, proxy)
 
 
+def test_an_auth_provider_that_gives_no_token_says_what_to_use(tmp_path: Path) -> None:
+    file = written(tmp_path, users=[{"name": "u", "user": {"auth-provider": {"name": "gcp"}}}])
+    with pytest.raises(IdentityError, match=r"auth-provider: .*kubectl 1\.26 dropped .* use an exec plugin$"):
+        read(file)
+
+
 NO_URLS = [
     "ftp://h",
     "https://",
