@@ -20,9 +20,7 @@ from extender.framework.resource import (
 
 NON_ZERO_DEFAULTS: Amounts = {CPU: DEFAULT_MILLI_CPU_REQUEST, MEMORY: DEFAULT_MEMORY_REQUEST}
 MOST_KNOWN = 4_096  # kinds of pods; beyond it is begun anew
-MOST_PARTS = (
-    64  # containers, and resources that they ask for together, of a kind that is kept: one pod may have thousands
-)
+MOST_PARTS = 64  # containers, ports and resources of a kind that is kept: one pod may have thousands
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +53,8 @@ def requested_by(pod: corev1.Pod) -> Requested:
     if known is not None:
         return known[1]
     found = Requested(Resource.from_amounts(pod_requests(pod, use_status=True)), _non_zero(pod))
-    if len(spec.containers) + len(spec.init_containers) + len(found.accounted.scalar) > MOST_PARTS:
+    containers = (*spec.containers, *spec.init_containers)
+    if len(containers) + sum(len(each.ports) for each in containers) + len(found.accounted.scalar) > MOST_PARTS:
         return found
     if len(_known) >= MOST_KNOWN:
         _known.clear()

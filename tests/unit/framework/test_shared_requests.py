@@ -64,6 +64,11 @@ def test_a_pod_that_asks_for_something_else_has_its_own(other: dict[str, Any], m
             False,
             id="many resources",
         ),
+        pytest.param(
+            {"containers": [{"name": "c", "ports": [{"containerPort": number} for number in range(1, 66)]}]},
+            False,
+            id="many ports",
+        ),
     ],
 )
 def test_a_pod_with_thousands_of_parts_is_not_kept_once_it_is_gone(spec: dict[str, Any], kept: bool) -> None:

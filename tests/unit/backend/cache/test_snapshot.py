@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import pytest
@@ -12,7 +11,7 @@ from msgspec.structs import replace
 from extender.api import corev1
 from extender.backend.cache.cache import Cache
 from extender.backend.cache.snapshot import Snapshot, new_snapshot
-from extender.backend.columns import class_ids, resource_columns
+from extender.backend.columns import resource_columns
 from extender.backend.columns.resource_columns import MOST_SCALARS, ResourceColumns
 from extender.framework.listers import NodeInfoLister
 from extender.framework.node_info import NodeInfo
@@ -358,16 +357,3 @@ def test_what_the_kubelet_of_a_node_can_do_changes_node_generation() -> None:
     before, node = cache.snapshot().node_generation, a_node("n1", zone="z1")
     cache.update_node(None, replace(node, status=replace(node.status, declared_features=("Fresh",))))
     assert cache.snapshot().node_generation > before
-
-
-def test_kinds_of_pods_that_are_all_in_use_are_not_numbered_anew(monkeypatch: pytest.MonkeyPatch) -> None:
-    """150,000 pods with labels of their own were, at the first event after the columns were made: half a second."""
-    monkeypatch.setattr(class_ids, "CROWDED", 4)
-    cache = a_cache(nodes=8)
-    for number in range(9):
-        cache.add_pod(a_pod(f"p{number}", "n1", labels={"number": str(number)}))
-    table: Any = cache.snapshot().table()
-    classes = table.pods().classes
-    cache.add_pod(a_pod("one-more", "n2", labels={"number": "more"}))
-    table = cache.snapshot().table()
-    assert table.pods().classes is classes
