@@ -200,7 +200,7 @@ class Coscheduling(
         return state.read(PACKING, PackingScores).of(node.name), SUCCESS
 
     def score_columns(self, state: CycleState, pod: corev1.Pod, table: NodeTable, rows: Rows) -> IntColumn | None:
-        return state.read(PACKING, PackingScores).by_row[rows]
+        return state.read(PACKING, PackingScores).of_rows(table, rows)
 
     # Reserve, Permit, PreBind, PostBind
 

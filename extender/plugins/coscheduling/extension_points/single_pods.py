@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from extender.api import corev1
-from extender.framework.columnar import Rows, table_of
+from extender.framework.columnar import NodeTable, Rows, table_of
 from extender.framework.hypothetical import without_pods
 from extender.framework.listers import NodeInfoLister
 from extender.framework.named_nodes import NamedNodes
@@ -37,14 +37,19 @@ from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManage
 
 @dataclass(frozen=True)
 class PackingScores:
-    """In 0..100 for the nodes that were offered, 0 for the others. by_row: one entry a node of the snapshot."""
+    """In 0..100 for the nodes that were offered, 0 for the others. by_row: one entry a node of the snapshot with that table."""
 
     position: Position
     by_row: IntColumn
+    table: NodeTable | None
 
     def of(self, name: str) -> int:
         at = self.position(name)
         return int(self.by_row[at]) if at is not None else 0
+
+    def of_rows(self, table: NodeTable, rows: Rows) -> IntColumn | None:
+        """None for rows of another snapshot: a call that came meanwhile may have brought a newer one."""
+        return self.by_row[rows] if table is self.table else None
 
 
 class SinglePods:
@@ -71,7 +76,7 @@ class SinglePods:
         usage = Usage.of(cluster, resources)
         by_row = np.zeros(len(snapshot.list()), dtype=np.int64)
         by_row[rows] = scores(self._domains.of(snapshot), usage, wishes, rows)
-        return PackingScores(position, by_row)
+        return PackingScores(position, by_row, table_of(snapshot))
 
     def confined_to(
         self, pod: corev1.Pod, nodes: Sequence[NodeInfo], snapshot: NodeInfoLister

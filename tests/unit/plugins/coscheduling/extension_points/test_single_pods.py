@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import numpy as np
 import pytest
 
 from extender.api import corev1
 from extender.api.codec import convert
+from extender.backend.cache.snapshot import new_snapshot
 from extender.config.types import TopologyLevel
+from extender.framework.columnar import table_of
 from extender.framework.cycle_state import CycleState
 from extender.framework.status import SKIP
 from extender.plugins.coscheduling import planner
@@ -54,6 +57,22 @@ def racks(world: NewWorld) -> World:
 def test_a_single_pod_is_kept_off_a_free_rack(racks: World) -> None:
     found = prioritize(racks, pod("single"))
     assert found["a1"] > found["a2"] > found["b1"] == found["b2"]
+
+
+def test_rows_of_a_snapshot_that_came_meanwhile_are_scored_by_the_names_of_their_nodes(racks: World) -> None:
+    """Another call of kube-scheduler brings it between PreScore and Score; its rows are those of other nodes, or of none."""
+    nodes = list(racks.nodes.values())
+    snapshot, newer = new_snapshot([], nodes), new_snapshot([], [*nodes, in_rack("c1", "3")])
+    scores = racks.plugin.single_pods.scores(pod("single"), snapshot.list(), snapshot)
+    table, rows = table_of(snapshot), np.arange(len(snapshot.list()))
+    assert table is not None
+    found = scores.of_rows(table, rows)
+    assert found is not None
+    assert found.tolist() == [scores.of(info.name) for info in snapshot.list()]
+    table, rows = table_of(newer), np.arange(len(newer.list()))
+    assert table is not None
+    assert scores.of_rows(table, rows) is None
+    assert scores.of("c1") == 0
 
 
 def test_a_promised_rack_is_not_free(racks: World) -> None:
