@@ -36,7 +36,7 @@ def new_map(
     built: dict[str, Plugin] = {}
     first: Framework | None = None
     for profile in profiles:
-        framework = Framework(profile, registry, dependencies, shared=built)
+        framework = Framework(profile, registry, dependencies, shared=built, beside=first)
         _check(framework, frameworks, first)
         first = first or framework
         frameworks[profile.scheduler_name] = framework

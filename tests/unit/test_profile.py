@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from extender.config.types import KubeSchedulerProfile, Plugins, PluginSet
+from extender.framework.hypothetical import HypotheticalSnapshot
 from extender.framework.runtime.registry import Registry, RegistryError
 from extender.profile import ProfileError, new_map
 from tests.unit.framework.runtime.fakes import Binder, FakePlugin, Scorer, Sort, make_dependencies, refs
@@ -47,6 +48,17 @@ def test_a_group_is_one_thing_for_every_caller() -> None:
     one, two = frameworks["one"].plugins, frameworks["two"].plugins
     assert one["Coscheduling"] is two["Coscheduling"]
     assert one["own"] is not two["own"]
+
+
+def test_all_profiles_have_the_snapshot_of_the_cycle_that_is_under_way() -> None:
+    """What they share asks the first of them, which had that of its own last cycle: nodes that came since were not there."""
+    plugins = ("queue-sort", "bind", "Coscheduling")
+    frameworks = new_map([profile("one", *plugins), profile("two", *plugins)], registry(), make_dependencies())
+    old, new = HypotheticalSnapshot([]), HypotheticalSnapshot([])
+    frameworks["one"].set_snapshot(old)
+    frameworks["two"].set_snapshot(new)
+    assert frameworks["one"].snapshot() is new
+    assert frameworks["two"].snapshot() is new
 
 
 @pytest.mark.parametrize(

@@ -69,6 +69,13 @@ class FrameworkDependencies:
     record: Recorder | None = None
 
 
+@dataclass(slots=True)
+class _Cycle:
+    """The scheduling cycle that is under way, or the last one."""
+
+    snapshot: NodeInfoLister | None = None
+
+
 class Framework(SchedulingPoints, ScoringPoints, BindingPoints):
     """Fulfils framework.handle.Handle. Scheduling cycles come one at a time; binding cycles run side by side."""
 
@@ -79,8 +86,10 @@ class Framework(SchedulingPoints, ScoringPoints, BindingPoints):
         dependencies: FrameworkDependencies,
         *,
         shared: Mapping[str, Plugin] | None = None,
+        beside: Framework | None = None,
     ) -> None:
-        """shared: plugins that this profile has in common with others instead of one of its own.
+        """shared: plugins that this profile has in common with others instead of one of its own. beside: another profile of the scheduler,
+        whose cycles and this one's come one after the other: they have one snapshot, as in kube-scheduler, also for shared plugins.
 
         Raises RegistryError for an unknown plugin, PluginSetError for a set that makes no sense.
         """
@@ -88,7 +97,7 @@ class Framework(SchedulingPoints, ScoringPoints, BindingPoints):
         self.profile_name = profile.scheduler_name
         self.record = dependencies.record
         self._dependencies = dependencies
-        self._snapshot: NodeInfoLister | None = None
+        self._cycle: _Cycle = beside._cycle if beside is not None else _Cycle()
         self.nominator = dependencies.nominator
         self.clock = dependencies.clock
         self.waiting_pods = dependencies.waiting_pods
@@ -141,10 +150,11 @@ class Framework(SchedulingPoints, ScoringPoints, BindingPoints):
 
     def set_snapshot(self, snapshot: NodeInfoLister | None) -> None:
         """The snapshot of the cycle that begins; None between cycles."""
-        self._snapshot = snapshot
+        self._cycle.snapshot = snapshot
 
     def snapshot(self) -> NodeInfoLister:
-        return self._snapshot if self._snapshot is not None else self._dependencies.newest_snapshot()
+        snapshot = self._cycle.snapshot
+        return snapshot if snapshot is not None else self._dependencies.newest_snapshot()
 
     def lister(self, type_: type[Any]) -> Lister[Any]:
         return self._dependencies.lister(type_)
