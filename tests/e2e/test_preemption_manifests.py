@@ -59,7 +59,7 @@ def test_a_gang_evicts_no_pod_until_the_overlay_is_applied(
         cluster.recorder.await_bound(*names, within=30)  # the permission is asked for anew from time to time
     finally:
         revoke(cluster)
-    assert "orbidden" not in extender.log()
+    assert "is forbidden" not in extender.log(), "a right is missing"
 
 
 def page(extender: Extender) -> str:
