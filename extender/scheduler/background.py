@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from extender.client.fair_queue import FairQueue
 from extender.client.short_steps import pause
@@ -22,6 +24,9 @@ RETRY = Retry(1.0, 60.0)
 STUCK_SECONDS = 180.0  # longer than any task takes that is not stuck: plans and searches have budgets of seconds
 
 Task = Callable[[], None]
+
+T = TypeVar("T")
+R = TypeVar("R")
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,6 +180,41 @@ class WorkerPool:
         except BaseException:
             self._threads.discard(thread)
             raise
+
+    def share_out(self, things: Sequence[T], act: Callable[[T], R]) -> list[R]:
+        """What `act` says of each, begun in their order. The caller's thread does its part beside the pool's, and all of it where no other
+        can be had. Raises what `act` does, once none is at work; the rest is not begun then."""
+        done: dict[int, R] = {}
+        errors: list[BaseException] = []
+        left = deque(enumerate(things))
+        at_work = 0
+        changed = threading.Condition()
+
+        def work() -> None:
+            nonlocal at_work
+            while True:
+                with changed:
+                    if not left or errors:
+                        return
+                    number, thing = left.popleft()
+                    at_work += 1
+                try:
+                    done[number] = act(thing)
+                except BaseException as error:
+                    errors.append(error)
+                finally:
+                    with changed:
+                        at_work -= 1
+                        changed.notify_all()
+
+        for _ in range(min(self._size, len(things) - 1)):
+            self.submit(work)
+        work()
+        with changed:
+            changed.wait_for(lambda: not at_work)
+        if errors:
+            raise errors[0]
+        return [done[number] for number in range(len(things))]
 
     def flush(self) -> None:
         """Waits until all that was submitted by now has run."""

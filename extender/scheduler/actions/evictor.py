@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections import deque
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
@@ -194,41 +193,10 @@ class ApiEvictor:
     def _for_each(self, eviction: Eviction, victims: Sequence[corev1.Pod], act: Callable[[corev1.Pod], T]) -> list[T]:
         """Several at a time, as kube-scheduler does it, begun in their order: what is left of a gang meanwhile is a fraction. One after the
         other where budgets are asked: the API server has them changed by one eviction at a time, and lets the others wait for longer.
-
-        The caller's thread does its part, and all of it where no other can be had. Raises what `act` does, once none is at work.
         """
-        done: dict[int, T] = {}
-        errors: list[BaseException] = []
-        left = deque(enumerate(victims))
-        at_work = 0
-        changed = threading.Condition()
-
-        def work() -> None:
-            nonlocal at_work
-            while True:
-                with changed:
-                    if not left or errors:
-                        return
-                    number, victim = left.popleft()
-                    at_work += 1
-                try:
-                    done[number] = act(victim)
-                except BaseException as error:
-                    errors.append(error)
-                finally:
-                    with changed:
-                        at_work -= 1
-                        changed.notify_all()
-
-        if not (self._evicts(eviction) and self._pdbs()):
-            for _ in range(min(AT_A_TIME, len(victims)) - 1):
-                self._helpers.submit(work)
-        work()
-        with changed:
-            changed.wait_for(lambda: not at_work)
-        if errors:
-            raise errors[0]
-        return [done[number] for number in range(len(victims))]
+        if self._evicts(eviction) and self._pdbs():
+            return [act(victim) for victim in victims]
+        return self._helpers.share_out(victims, act)
 
     def _tell(self, victim: corev1.Pod, eviction: Eviction) -> str:
         try:

@@ -295,3 +295,25 @@ def test_a_pool_serves_shares_in_turn_and_flush_waits_for_all_of_them() -> None:
     pool.stop()
     assert sorted(done) == [*(f"loud {number}" for number in range(4)), "quiet"]
     assert "quiet" in done[:2]
+
+
+def test_what_is_shared_out_is_answered_in_order_and_an_exception_ends_it_once_none_is_at_work() -> None:
+    pool, ended = WorkerPool("test", 1), list[int]()
+    together = threading.Barrier(2, timeout=5)
+
+    def act(number: int) -> int:
+        if number == 3:
+            raise KeyError(number)
+        if number < 2:
+            together.wait()  # the caller's thread and the pool's
+        ended.append(number)
+        return 10 * number
+
+    try:
+        assert pool.share_out([0, 1, 2], act) == [0, 10, 20]
+        with pytest.raises(KeyError):
+            pool.share_out([2, 3, 2, 2], act)
+        assert len(ended) <= 5
+        assert pool.share_out([], act) == []
+    finally:
+        pool.stop()
