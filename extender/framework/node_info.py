@@ -110,6 +110,10 @@ class NodeInfo:
         return self.node.metadata.name if self.node is not None else ""
 
     @property
+    def labels(self) -> dict[str, str]:
+        return self.node.metadata.labels if self.node is not None else {}
+
+    @property
     def unschedulable(self) -> bool:
         return self.node is not None and self.node.spec.unschedulable
 

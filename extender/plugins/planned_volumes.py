@@ -6,20 +6,19 @@ PreBind are kube-scheduler's here; what is not simple is left to the exact rule.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
 from extender.api import corev1
 from extender.api.metav1 import LabelSelector
 from extender.api.quantity import Quantity
-from extender.api.storagev1 import NO_PROVISIONER, CSIStorageCapacity
+from extender.api.storagev1 import NO_PROVISIONER, CSIStorageCapacity, StorageClass
 from extender.config.plugin_args import VolumeBindingArgs
 from extender.framework.columnar import ALL_PASS, FilterColumns, Mask, NodeTable, Verdicts
 from extender.framework.cycle_state import CycleState
 from extender.framework.handle import Handle
 from extender.framework.listers import Lister
-from extender.framework.node_info import NodeInfo
 from extender.framework.node_selector_columns import selector_nodes
 from extender.framework.status import unresolvable
 from extender.plugins.csi_translation import in_tree_plugin
@@ -30,7 +29,7 @@ from extender.plugins.volume_binding.binder import BIND_CONFLICT, NODE_CONFLICT,
 from extender.plugins.volume_binding.matching import SELECTED_NODE, bound_to_claim, fits
 from extender.plugins.volume_binding.plugin import STATE, VolumeBinding, VolumeState, promised_volumes
 from extender.plugins.volume_binding.pod_volumes import PodVolumeClaims
-from extender.plugins.volume_binding.provisioning import holds, size_to_publish
+from extender.plugins.volume_binding.provisioning import holds, publishes_capacity, size_to_publish
 
 Masks = dict[tuple[str, str], Mask | None]
 Rooms = tuple[NodeTable | None, tuple[CSIStorageCapacity, ...], dict[tuple[str, int], Mask]]
@@ -54,19 +53,9 @@ class PlannedVolumeBinding(VolumeBinding, FilterColumns):
             return self._bound(claims.bound, table)
         if all(self._made_anywhere(claim) for claim in claims.delayed):
             return ALL_PASS
-        if not any(claims.volumes.values()) and all(map(self._made_where_there_is_room, claims.delayed)):
+        if not any(claims.volumes.values()) and all(map(self._class_that_makes, claims.delayed)):
             return self._with_room(claims.delayed, table)
         return self._matched(claims, table) if len(claims.delayed) == 1 else None
-
-    def _made_where_there_is_room(self, claim: corev1.PersistentVolumeClaim) -> bool:
-        """A new volume can be made on all nodes for which enough capacity is published, if any needs to be."""
-        if SELECTED_NODE.on(claim.metadata):
-            return False
-        try:
-            storage_class = self._storage.storage_class(claim.class_name)
-        except NotFoundError:
-            return False
-        return storage_class.provisioner not in ("", NO_PROVISIONER) and not storage_class.allowed_topologies
 
     def _with_room(self, claims: Sequence[corev1.PersistentVolumeClaim], table: NodeTable) -> Verdicts:
         room = np.ones(len(table), dtype=np.bool_)
@@ -100,16 +89,18 @@ class PlannedVolumeBinding(VolumeBinding, FilterColumns):
 
     def _made_anywhere(self, claim: corev1.PersistentVolumeClaim) -> bool:
         """A new volume can be made wherever the pod goes; whether one that exists is taken instead does not matter."""
+        storage_class = self._class_that_makes(claim)
+        return storage_class is not None and not publishes_capacity(storage_class, self._storage)
+
+    def _class_that_makes(self, claim: corev1.PersistentVolumeClaim) -> StorageClass | None:
+        """By which a new volume can be made for it on all nodes, but for those where too little capacity is published."""
         if SELECTED_NODE.on(claim.metadata):
-            return False
+            return None
         try:
-            storage_class = self._storage.storage_class(claim.class_name)
+            found = self._storage.storage_class(claim.class_name)
         except NotFoundError:
-            return False
-        if storage_class.provisioner in ("", NO_PROVISIONER) or storage_class.allowed_topologies:
-            return False
-        driver = self._storage.csi_driver(storage_class.provisioner)
-        return driver is None or not driver.spec.storage_capacity
+            return None
+        return None if found.provisioner in ("", NO_PROVISIONER) or found.allowed_topologies else found
 
     def _matched(self, claims: PodVolumeClaims, table: NodeTable) -> Verdicts | None:
         """The one claim has to be given a volume that exists: on the nodes that can reach one that fits."""
@@ -170,15 +161,11 @@ def reached_nodes(selectors: Iterable[LabelSelector], table: NodeTable) -> Mask:
             for key, value in selector.match_labels.items():
                 values.setdefault(key, set()).add(value)
         else:
-            reached |= np.array([selector.matches(_labels(node)) for node in table.nodes], dtype=np.bool_)
+            reached |= np.array([selector.matches(node.labels) for node in table.nodes], dtype=np.bool_)
     for key, wanted in values.items():
         column = table.label(key)
         reached |= np.array([value in wanted for value in column.values] + [False], dtype=np.bool_)[column.codes]
     return reached
-
-
-def _labels(node: NodeInfo) -> Mapping[str, str]:
-    return node.node.labels if node.node is not None else {}
 
 
 def _names_nodes(terms: Iterable[corev1.NodeSelectorTerm]) -> bool:

@@ -7,7 +7,7 @@ kube-scheduler: pkg/scheduler/framework/plugins/volumerestrictions/volume_restri
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
@@ -87,7 +87,7 @@ class VolumeRestrictions(PreFilterPlugin, FilterPlugin, PreFilterExtensions, Enq
 
     def _read_write_once_pod_claims(self, pod: corev1.Pod) -> frozenset[str]:
         claims = (self._storage.claim(pod.namespace, name) for name in named_claims(pod))
-        return frozenset(c.metadata.name for c in claims if READ_WRITE_ONCE_POD in c.spec.access_modes)
+        return _exclusive(claims)
 
     def pre_filter_extensions(self) -> PreFilterExtensions:
         return self
@@ -133,7 +133,11 @@ def read_write_once_pod_claims(pod: corev1.Pod, storage: StorageListers) -> froz
     """Names of the claims that the pod has to have to itself. Claims that are not there are left out."""
     claims = storage.claims()
     found = (claims.get(f"{pod.namespace}/{name}") for name in named_claims(pod))
-    return frozenset(c.metadata.name for c in found if c is not None and READ_WRITE_ONCE_POD in c.spec.access_modes)
+    return _exclusive(claim for claim in found if claim is not None)
+
+
+def _exclusive(claims: Iterable[corev1.PersistentVolumeClaim]) -> frozenset[str]:
+    return frozenset(c.metadata.name for c in claims if READ_WRITE_ONCE_POD in c.spec.access_modes)
 
 
 def _unread() -> Status:

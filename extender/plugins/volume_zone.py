@@ -90,7 +90,7 @@ class VolumeZone(PreFilterPlugin, FilterPlugin, EnqueueExtensions):
                 topologies = self._topologies(pod)
             except (NotFoundError, UnboundError) as refusal:
                 return unresolvable(str(refusal))
-        labels = node.node.labels if node.node is not None else {}
+        labels = node.labels
         if not any(key in labels for key in TOPOLOGY_LABELS):
             return SUCCESS
         for topology in topologies:

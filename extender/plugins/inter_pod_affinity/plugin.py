@@ -98,16 +98,16 @@ class InterPodAffinity(
         return self
 
     def add_pod(self, state: CycleState, pod: corev1.Pod, added: PodInfo, node: NodeInfo) -> Status:
-        state.read(STATE, TopologyCounts).update(added, _labels(node), 1)
+        state.read(STATE, TopologyCounts).update(added, node.labels, 1)
         return SUCCESS
 
     def remove_pod(self, state: CycleState, pod: corev1.Pod, removed: PodInfo, node: NodeInfo) -> Status:
-        state.read(STATE, TopologyCounts).update(removed, _labels(node), -1)
+        state.read(STATE, TopologyCounts).update(removed, node.labels, -1)
         return SUCCESS
 
     def filter(self, state: CycleState, pod: corev1.Pod, node: NodeInfo) -> Status:
         counts = state.read(STATE, TopologyCounts)
-        labels = _labels(node)
+        labels = node.labels
         if not _affinity_met(counts, labels):
             return AFFINITY
         for term in counts.anti_terms:
@@ -186,18 +186,14 @@ class InterPodAffinity(
 def _count(counts: TopologyCounts, nodes: Sequence[NodeInfo], with_anti: Iterable[NodeInfo]) -> None:
     """with_anti: all nodes that have pods with required anti-affinity."""
     for node in with_anti:
-        labels = _labels(node)
+        labels = node.labels
         for existing in node.pods_with_required_anti_affinity:
             counts.count_existing_anti(existing, labels, 1)
     if counts.affinity_terms or counts.anti_terms:
         for node in nodes:
-            labels = _labels(node)
+            labels = node.labels
             for existing in node.pods:
                 counts.count_own(existing.pod, labels, 1)
-
-
-def _labels(node: NodeInfo) -> Mapping[str, str]:
-    return node.node.metadata.labels if node.node is not None else {}
 
 
 def _merged_weighted(

@@ -44,7 +44,7 @@ class SpreadScores:
     def _domains(self, feasible: Sequence[NodeInfo]) -> None:
         self.counts = [{} for _ in self.constraints]
         for info in feasible:
-            labels = info.node.metadata.labels if info.node is not None else {}
+            labels = info.labels
             if self.require_all and not has_all_keys(labels, self.constraints):
                 self.ignored.add(info.name)
                 continue

@@ -77,10 +77,13 @@ def size_to_publish(
     claim: corev1.PersistentVolumeClaim, storage_class: StorageClass, storage: StorageListers
 ) -> Quantity | None:
     """How much has to be published; None for drivers that do not publish their capacity, and claims that ask for none."""
+    return claim.spec.resources.requests.get(STORAGE) if publishes_capacity(storage_class, storage) else None
+
+
+def publishes_capacity(storage_class: StorageClass, storage: StorageListers) -> bool:
+    """Whether the class's driver does."""
     driver = storage.csi_driver(storage_class.provisioner)
-    if driver is None or not driver.spec.storage_capacity:
-        return None
-    return claim.spec.resources.requests.get(STORAGE)
+    return driver is not None and bool(driver.spec.storage_capacity)
 
 
 def volume_limit(capacity: CSIStorageCapacity) -> Quantity | None:

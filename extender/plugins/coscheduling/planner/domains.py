@@ -32,18 +32,14 @@ def codes_of(snapshot: NodeInfoLister, key: str) -> tuple[IntColumn, Sequence[st
     if table is not None:
         column = table.label(key)
         return column.codes.astype(np.int64), column.values
-    found = [_labels(node).get(key) for node in snapshot.list()]
+    found = [node.labels.get(key) for node in snapshot.list()]
     values = sorted({value for value in found if value is not None})
     number: dict[str | None, int] = {value: i for i, value in enumerate(values)}
     return np.array([number.get(value, NONE) for value in found], dtype=np.int64), values
 
 
 def label_of(node: NodeInfo, key: str) -> str | None:
-    return _labels(node).get(key)
-
-
-def _labels(node: NodeInfo) -> dict[str, str]:
-    return node.node.metadata.labels if node.node is not None else {}
+    return node.labels.get(key)
 
 
 def coarse_groups(snapshot: NodeInfoLister, keys: Iterable[str]) -> IntColumn:

@@ -151,7 +151,7 @@ class WatchedNodes:
                     promised.add(slot.pod_info.requests)
         bound = node.requested.clone()
         bound.subtract(held_room)
-        labels = node.node.metadata.labels if node.node is not None else {}
+        labels = node.labels
         return NodeRow(
             node.name,
             tuple(labels.get(level.key, "") for level in self._levels),
