@@ -148,11 +148,10 @@ class BindSlots:
                 return
             gang_set = self._gang_set(name)
             needed, keys = self._calls_of(gang_set), {each.key for each in gang_set}
-            let_in = keys <= self._let_in
-            if needed and not let_in:
+            if needed and not keys <= self._let_in:
                 taken += needed  # by it, or kept for it from those behind
-            if needed and taken > self._limit:
-                continue
+                if taken > self._limit:
+                    continue
             del self._waiting[name]
             if needed:
                 self._let_in |= keys

@@ -48,7 +48,7 @@ class PackingScores:
         return int(self.by_row[at]) if at is not None else 0
 
     def of_rows(self, table: NodeTable, rows: Rows) -> IntColumn | None:
-        """None for rows of another snapshot: a call that came meanwhile may have brought a newer one."""
+        """None for rows of another snapshot than PreScore's, which may be those of other nodes."""
         return self.by_row[rows] if table is self.table else None
 
 

@@ -256,7 +256,8 @@ class _Search:
 
 def _most(tree: Tree, sums: Sequence[tuple[frozenset[str], IntColumn]]) -> tuple[IntColumn, IntColumn]:
     """(how many groups each domain takes at most, none where they are too few for a composite; how many members)."""
-    members: IntColumn = np.add.reduce([np.minimum(room, len(uids & _uids(tree))) for uids, room in sums])
+    mine = _uids(tree)
+    members: IntColumn = np.add.reduce([np.minimum(room, len(mine & uids)) for uids, room in sums])
     if isinstance(tree, Leaf):
         return (members >= tree.needed).astype(np.int64), members
     parts = [_most(child, sums)[0] for child in tree.children]
