@@ -35,8 +35,8 @@ class HangUps:
         self._seen: deque[_HangUp] = deque(maxlen=REMEMBERED)
 
     def ended(self, held: float, at: float, *, hung_up: bool) -> None:
-        """A call has ended after so many seconds, at `at` of the clock. One that was held for longer than others denies that these
-        have timed out."""
+        """A call has ended, or its caller has hung up, after so many seconds: at `at` of the clock. A caller that waited for longer than
+        others denies that these have timed out."""
         with self._lock:
             if hung_up:
                 self._seen.append(_HangUp(held, at))
@@ -45,12 +45,14 @@ class HangUps:
                 self._seen = deque(still, REMEMBERED)
 
     def timeout(self, since: float) -> float | None:
-        """Seconds; None where the hang-ups since then show none."""
+        """Seconds, the last that hang-ups since then agree on; None where they agree on none. One that a busy process noticed late hides
+        nothing."""
         with self._lock:
             seen = [each for each in self._seen if each.at >= since]
-        if not seen:
-            return None
-        last = seen[-1]
-        alike = [each for each in seen if abs(each.held - last.held) <= last.tolerance]
-        spread = max(each.at for each in alike) - min(each.at for each in alike)
-        return last.held if len(alike) >= ALIKE and spread > 2 * last.tolerance else None
+        return next((each.held for each in reversed(seen) if _is_shown(each, seen)), None)
+
+
+def _is_shown(one: _HangUp, seen: list[_HangUp]) -> bool:
+    """Whether enough of them were after the same time, and not all at once."""
+    ended_at = [each.at for each in seen if abs(each.held - one.held) <= one.tolerance]
+    return len(ended_at) >= ALIKE and max(ended_at) - min(ended_at) > 2 * one.tolerance

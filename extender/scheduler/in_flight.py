@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -28,11 +29,12 @@ class BindCall:
     deadline: when it has to be answered, in seconds of the clock; infinite for none.
     """
 
-    __slots__ = ("_aborts", "_lock", "deadline", "ended", "reason")
+    __slots__ = ("_aborts", "_lock", "aborted_at", "deadline", "ended", "reason")
 
     def __init__(self, deadline: float = math.inf) -> None:
         self.deadline = deadline
         self.reason = ""
+        self.aborted_at = math.inf  # of time.monotonic(), when the reason came
         self.ended = threading.Event()
         self._lock = threading.Lock()  # guards reason and _aborts
         self._aborts: list[Callable[[str], None]] = []
@@ -41,7 +43,7 @@ class BindCall:
         """Keeps the first reason, and tells what the call waits for."""
         with self._lock:
             if not self.reason:
-                self.reason = reason
+                self.reason, self.aborted_at = reason, time.monotonic()
             aborts = list(self._aborts)
         for callback in aborts:
             callback(self.reason)

@@ -199,7 +199,8 @@ class Scheduler:
                         return ExtenderBindingResult(error=self._bind(args, call))
                 finally:
                     cancel()
-                    self._dependencies.observed.bind_ended(time.monotonic() - began, hung_up=call.reason == HUNG_UP)
+                    ended = min(time.monotonic(), call.aborted_at)
+                    self._dependencies.observed.bind_ended(ended - began, hung_up=call.reason == HUNG_UP)
         except (DrainingError, TooManyHeldBindsError) as error:
             return ExtenderBindingResult(error=str(error))
 

@@ -32,19 +32,25 @@ class EpollPeerWatch:
         gevent.spawn(self._run)
 
     def watch(self, fd: int, callback: Callable[[], None]) -> Callable[[], None]:
-        """The descriptor must stay open until the watch is cancelled or has called."""
+        """The descriptor must stay open until the watch is cancelled or has called. To cancel it calls for a caller that has hung up
+        already, which a busy loop has not come to."""
         self._epoll.register(fd, _GONE)
         self._callbacks[fd] = callback
 
         def cancel() -> None:
             if self._callbacks.get(fd) is callback:
-                del self._callbacks[fd]
-                try:
-                    self._epoll.unregister(fd)
-                except (OSError, ValueError) as error:
-                    log.debug("peer watch already gone fd=%d error=%s", fd, error)
+                self._forget(fd)
+                if self.is_gone(fd):
+                    guarded("peer-watch", callback)
 
         return cancel
+
+    def _forget(self, fd: int) -> None:
+        del self._callbacks[fd]
+        try:
+            self._epoll.unregister(fd)
+        except (OSError, ValueError) as error:
+            log.debug("peer watch already gone fd=%d error=%s", fd, error)
 
     def is_gone(self, fd: int) -> bool:
         """Whether the caller has hung up by now; for a call that no watch was worth while for."""
@@ -66,4 +72,5 @@ class EpollPeerWatch:
         for fd, _ in self._epoll.poll(0):
             callback = self._callbacks.get(fd)
             if callback is not None:
+                self._forget(fd)
                 guarded("peer-watch", callback)

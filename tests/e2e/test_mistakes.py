@@ -97,23 +97,32 @@ def test_a_timeout_of_bind_that_is_far_too_short(cluster: Cluster, tmp_path: Pat
     that is stands in no message of kube-scheduler's."""
     cluster.node("node-1")
     names = (f"train-{number}" for number in count())
+    line = ""
 
-    def one_more_was_enough() -> str:
+    def one_more_gang() -> None:
         name = next(names)
         cluster.pod_group(name, min_member=4)
         for number in range(4):
             cluster.pod(f"{name}-{number}", group=name, requests={"cpu": "1m"})
-        return seen(pair, "BindTimeoutDiffers")
+
+    def in_readyz() -> bool:
+        nonlocal line
+        one_more_gang()
+        line = seen(pair, "BindTimeoutDiffers")
+        return bool(line)
+
+    def by_the_doctor() -> bool:
+        one_more_gang()
+        codes = [(each["code"], each["file"]) for each in of_the_files(tmp_path, pair)]
+        assert ("ShortBindTimeout", str(tmp_path / "kube-scheduler.yaml")) in codes
+        return ("BindTimeoutDiffers", pair.extender.ops_url) in codes
 
     with Pair.of(cluster.plane, tmp_path, change=short_timeout).running() as pair:
-        eventually(one_more_was_enough, within=60, what="the extender sees the timeout", every=2.0)
-        line = seen(pair, "BindTimeoutDiffers")
+        eventually(in_readyz, within=60, what="the extender sees the timeout", every=2.0)
         assert "kube-scheduler hangs up on bind calls after" in line
         assert "the extender would hold them 120 s" in line
         assert pair.extender.metric('gang_extender_hang_ups_total{verb="bind"}') >= 3
-        codes = [(each["code"], each["file"]) for each in of_the_files(tmp_path, pair)]
-    assert ("ShortBindTimeout", str(tmp_path / "kube-scheduler.yaml")) in codes
-    assert ("BindTimeoutDiffers", pair.extender.ops_url) in codes
+        eventually(by_the_doctor, within=30, what="the doctor sees it", every=1.0)
 
 
 @pytest.mark.parametrize(

@@ -45,6 +45,33 @@ def test_a_caller_that_hangs_up_is_noticed(watch: EpollPeerWatch) -> None:
     assert hang_up_is_noticed(watch)
 
 
+@pytest.mark.parametrize(
+    ("by_now", "expected"),
+    [
+        pytest.param("there", 0, id="the caller waits"),
+        pytest.param("gone", 1, id="the caller has gone, and the loop has not come to it"),
+        pytest.param("noticed", 1, id="the loop has told it"),
+    ],
+)
+def test_a_hang_up_is_told_once_by_the_end_of_the_watch(watch: EpollPeerWatch, by_now: str, expected: int) -> None:
+    here, there = socket.socketpair()
+    told: list[str] = []
+    noticed = Event()
+
+    def tell() -> None:
+        told.append("gone")
+        noticed.set()
+
+    with here, there:
+        cancel = watch.watch(here.fileno(), tell)
+        if by_now != "there":
+            there.close()
+        if by_now == "noticed":
+            assert noticed.wait(SECONDS)
+        cancel()
+        assert len(told) == expected
+
+
 def test_whether_a_caller_has_hung_up_by_now(watch: EpollPeerWatch) -> None:
     here, there = socket.socketpair()
     with here, there:

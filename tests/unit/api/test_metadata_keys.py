@@ -37,6 +37,7 @@ WHOLE: dict[str, str] = {
     "csi_translation.py _labels_in_use": "a volume's",
     "node_volume_limits.py NodeVolumeLimits._volume_of": "a volume's",
     "volume_zone.py topologies_of": "a volume's",
+    "scoring.py SpreadScores._domains": "a node's",
     "asked.py _manager_like": "the plugin's GroupLabels, copied",
     "demo.py _of": "the demo's own pods, compared with a name",
     "matching.py bind_volume_to_claim": "a volume's, changed",

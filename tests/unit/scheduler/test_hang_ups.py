@@ -25,6 +25,16 @@ Ended = tuple[float, float, bool]
         pytest.param(
             [(5, 10, True), (5, 12, True), (5, 14, True), (4, 40, False)], 5, id="a shorter call denies nothing"
         ),
+        pytest.param(
+            [(5, 10, True), (5, 12, True), (5, 14, True), (7, 16, True)],
+            5,
+            id="one that was noticed late hides nothing",
+        ),
+        pytest.param(
+            [*[(5, at, True) for at in (10, 12, 14)], *[(9, at, True) for at in (20, 22, 24)]],
+            9,
+            id="a timeout that was changed",
+        ),
         pytest.param([(5, 1, True), (5, 3, True), (5, 14, True)], None, id="two of them were long ago"),
     ],
 )

@@ -6,6 +6,7 @@ import json
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -16,7 +17,7 @@ from extender.api.metav1 import ObjectMeta
 from extender.client.embedded import EmbeddedAPI
 from extender.client.interface import NODES, PODS
 from extender.config.types import ExtenderConfiguration
-from extender.scheduler import factory
+from extender.scheduler import factory, in_flight, scheduler
 from extender.scheduler.interface import GANG, GANGS, NotSyncedError
 from extender.server.app import create_app
 from tests.unit.scheduler.conftest import SECONDS, Bench, Peer, running
@@ -87,6 +88,32 @@ def test_a_caller_that_hangs_up_takes_its_gang_with_it(bench: Bench) -> None:
     bench.held(*members[:2])
     peer.hang_up()
     assert all("the caller has hung up" in answer.result(SECONDS) for answer in answers)
+
+
+def test_a_caller_waited_until_it_hung_up_however_long_the_binding_takes(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The time after which kube-scheduler hangs up is told from it."""
+    bench.node("n1")
+    pod, peer = bench.pod("single"), Peer()
+    clock = SimpleNamespace(now=10.0)
+    clock.monotonic = clock.perf_counter = lambda: clock.now
+    ended: list[tuple[float, bool]] = []
+    observed = bench.scheduler._dependencies.observed
+    monkeypatch.setattr(observed, "bind_ended", lambda held, *, hung_up: ended.append((held, hung_up)))
+    monkeypatch.setattr(scheduler, "time", clock)
+    monkeypatch.setattr(in_flight, "time", clock)
+    bind = bench.api.bind
+
+    def slow(*args: Any, **options: Any) -> Any:
+        clock.now += 2
+        peer.hang_up()
+        clock.now += 20
+        return bind(*args, **options)
+
+    monkeypatch.setattr(bench.api, "bind", slow)
+    assert bench.bind(pod, "n1", peer).result(SECONDS) == ""
+    assert ended == [(2.0, True)]
 
 
 def test_a_member_that_is_deleted_while_held_ends_its_call(bench: Bench) -> None:
