@@ -29,7 +29,11 @@ class RefusedClients:
         self._unsaid: dict[str, int] = {}
 
     def handshake_failed(self, error: OSError, client: str) -> None:
-        """client: its address."""
+        """client: its address. One that went away was not refused: a kube-scheduler that is ended goes at any time, and a probe of the
+        port says nothing at all."""
+        if isinstance(error, ssl.SSLEOFError) or not isinstance(error, ssl.SSLError | TimeoutError):
+            log.debug("client went away in the TLS handshake client=%s error=%s", client, error)
+            return
         metrics.rejected_clients.labels("handshake").inc()
         self._say("client refused in the TLS handshake", reason_of(error), client)
 
@@ -56,6 +60,4 @@ def reason_of(error: OSError) -> str:
         return f"its certificate: {error.verify_message}"
     if isinstance(error, ssl.SSLError) and error.reason:
         return error.reason.replace("_", " ").lower()
-    if isinstance(error, TimeoutError):
-        return "it did not come to its end in time"
-    return "the client went away"
+    return "it did not come to its end in time"

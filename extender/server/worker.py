@@ -26,7 +26,7 @@ from gunicorn.workers.ggevent import GeventWorker
 
 from extender.server import certificate_ends, greenlets, logs
 from extender.server.client_auth import is_allowed
-from extender.server.connections import Connections
+from extender.server.connections import GRACE_SECONDS, Connections
 from extender.server.deadline_socket import DeadlineSocket, Limits
 from extender.server.known_heads import KnownRequest
 from extender.server.loop_lag import LoopLag
@@ -96,7 +96,9 @@ class Listener:
 
     def _make_room(self) -> None:
         self._making_room = False
-        self.connections.make_room()
+        if self.connections.make_room():
+            self._making_room = True
+            gevent.spawn_later(GRACE_SECONDS, self._make_room)
 
 
 def _port_of(number: int, options: ServeOptions) -> Port:

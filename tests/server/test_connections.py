@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from extender.server.connections import Connections
+from extender.server.connections import GRACE_SECONDS, Connections
 
 PLACES = 10  # one is kept free, and eight at most are known
 
@@ -21,12 +21,16 @@ class FakeConnection:
         self.gone = True
 
 
-def line_of(letters: str) -> tuple[Connections, list[FakeConnection]]:
-    line, made = Connections(PLACES), [FakeConnection(letter) for letter in letters]
-    for connection in made:
+def line_of(letters: str, *, just_come: str = "") -> tuple[Connections, list[FakeConnection]]:
+    """just_come: those after a moment."""
+    now = 0.0
+    line, made = Connections(PLACES, lambda: now), [FakeConnection(letter) for letter in letters + just_come]
+    for number, connection in enumerate(made):
+        now = GRACE_SECONDS if number >= len(letters) else 0.0
         line.opened(connection)
         if connection.known:
             line.trust(connection)
+    now = GRACE_SECONDS
     return line, made
 
 
@@ -51,6 +55,22 @@ def test_where_a_listener_is_crowded(letters: str, gone: list[int]) -> None:
     assert len(line) == len(letters) - len(gone)
     line.make_room()
     assert sum(connection.gone for connection in made) == len(gone), "room that is being made is not made twice"
+
+
+@pytest.mark.parametrize(
+    ("letters", "just_come", "gone", "again"),
+    [
+        pytest.param("SSSSSSSSS", "s", [], True, id="the one stranger has only just come: it may be about to speak"),
+        pytest.param("SSSSSSSSs", "s", [8], False, id="the one goes that has been silent"),
+        pytest.param("SSSSSSSs", "sss", [7], True, id="and those that have only just come are seen to later"),
+        pytest.param("SSSSSSSSS", "S", [], False, id="the one that has only just come has spoken"),
+        pytest.param("kkkkkkkk", "k", [0], False, id="a known one had its turn"),
+    ],
+)
+def test_a_caller_has_a_moment_to_speak(letters: str, just_come: str, gone: list[int], again: bool) -> None:
+    line, made = line_of(letters, just_come=just_come)
+    assert line.make_room() is again
+    assert [number for number, connection in enumerate(made) if connection.gone] == gone
 
 
 @pytest.mark.parametrize(

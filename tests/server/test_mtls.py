@@ -120,6 +120,24 @@ def test_strangers_do_not_get_past_the_handshake(secure: Service, certs: Certs, 
     eventually(lambda: rejected(secure, "handshake") == before + 1, within=3, what="it was counted")
 
 
+@pytest.mark.parametrize("kind", ["before a word", "after its hello"])
+def test_a_client_that_goes_away_is_not_refused(start: Callable[..., Service], certs: Certs, kind: str) -> None:
+    service = start(**certs.options())
+    service.client_context = certs.client()
+    with socket.create_connection(("127.0.0.1", service.port)) as plain:
+        if kind == "after its hello":
+            outgoing = ssl.MemoryBIO()
+            handshake = certs.client().wrap_bio(ssl.MemoryBIO(), outgoing, server_hostname="127.0.0.1")
+            with pytest.raises(ssl.SSLWantReadError):
+                handshake.do_handshake()
+            plain.sendall(outgoing.read())
+            assert plain.recv(1)
+    with pytest.raises(OSError, match=r"SSL|reset|closed|EOF"):
+        ask(service, certs.anonymous())
+    eventually(lambda: rejected(service, "handshake") == 1, within=3, what="the one that came later was counted")
+    assert service.program.log().count("client refused in the TLS handshake") == 1
+
+
 def test_the_log_says_once_what_was_wrong_with_a_client_s_certificate(
     certs: Certs, start: Callable[..., Service]
 ) -> None:
