@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from extender.api import corev1
+from extender.api.corev1.volume import PersistentVolumeClaimSpec
 from extender.api.metav1 import LabelSelector
 from extender.api.quantity import Quantity
 from extender.api.storagev1 import NO_PROVISIONER, CSIStorageCapacity, StorageClass
@@ -26,7 +27,7 @@ from extender.plugins.node_volume_limits import NodeVolumeLimits
 from extender.plugins.pod_claims import claim_uses, not_made_for
 from extender.plugins.storage_listers import NotFoundError
 from extender.plugins.volume_binding.binder import BIND_CONFLICT, NODE_CONFLICT, NOT_ENOUGH_SPACE
-from extender.plugins.volume_binding.matching import SELECTED_NODE, bound_to_claim, fits
+from extender.plugins.volume_binding.matching import SELECTED_NODE, fits
 from extender.plugins.volume_binding.plugin import STATE, VolumeBinding, VolumeState, promised_volumes
 from extender.plugins.volume_binding.pod_volumes import PodVolumeClaims
 from extender.plugins.volume_binding.provisioning import holds, publishes_capacity, size_to_publish
@@ -35,12 +36,18 @@ Masks = dict[tuple[str, str], Mask | None]
 Rooms = tuple[NodeTable | None, tuple[CSIStorageCapacity, ...], dict[tuple[str, int], Mask]]
 """Of a table and what was published: (class, size) -> the nodes that have so much."""
 
+Like = tuple[
+    NodeTable | None, tuple[corev1.PersistentVolume, ...], str, PersistentVolumeClaimSpec | None, Verdicts | None
+]
+"""Of a table, volumes of one class and a claim that asks for one: where it finds one. The claims of a gang's members are alike."""
+
 
 class PlannedVolumeBinding(VolumeBinding, FilterColumns):
     def __init__(self, args: VolumeBindingArgs, handle: Handle) -> None:
         super().__init__(args, handle)
         self._reach: tuple[NodeTable | None, Masks] = (None, {})  # of the table that was asked about last
         self._room: Rooms = (None, (), {})
+        self._like: Like = (None, (), "", None, ALL_PASS)
 
     def filter_columns(self, state: CycleState, pod: corev1.Pod, table: NodeTable) -> Verdicts | None:
         data = state.get(STATE, VolumeState)
@@ -107,10 +114,20 @@ class PlannedVolumeBinding(VolumeBinding, FilterColumns):
         claim = claims.delayed[0]
         if SELECTED_NODE.on(claim.metadata) or not self._never_made(claim):
             return None
+        volumes = tuple(claims.volumes.get(claim.class_name, ()))
+        if any(volume.spec.claim_ref is not None for volume in volumes):  # one is meant for it
+            return None
+        known, *like, verdicts = self._like
+        if known is not table or like != [volumes, claim.class_name, claim.spec]:
+            verdicts = self._on_a_node_that_reaches(volumes, claim, table)
+            self._like = (table, volumes, claim.class_name, claim.spec, verdicts)
+        return verdicts
+
+    def _on_a_node_that_reaches(
+        self, volumes: Sequence[corev1.PersistentVolume], claim: corev1.PersistentVolumeClaim, table: NodeTable
+    ) -> Verdicts | None:
         reachable = np.zeros(len(table), dtype=np.bool_)
-        for volume in claims.volumes.get(claim.class_name, ()):
-            if bound_to_claim(volume, claim):
-                return None
+        for volume in volumes:
             if fits(volume, claim):
                 mask = self._reached(volume, table)
                 if mask is None:

@@ -8,7 +8,7 @@ kube-scheduler: pkg/scheduler/framework/plugins/volumebinding/passive_assume_cac
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from typing import Generic, TypeVar
 
 from extender.client.store import HasMetadata
@@ -22,10 +22,15 @@ class AssumeError(Exception):
 
 
 class AssumeCache(Generic[T]):
-    """Of one kind. `store` gives the watched objects, asked anew each time."""
+    """Of one kind. `store` gives the watched objects, asked anew each time. index: of an object as the watch shows it, by what assuming
+    leaves alone."""
 
-    def __init__(self, store: Callable[[], Lister[T]], resource: str) -> None:
+    def __init__(
+        self, store: Callable[[], Lister[T]], resource: str, index: Callable[[T], str] = lambda stored: ""
+    ) -> None:
         self._store = store
+        self._index = index
+        self._indexed: tuple[tuple[T, ...], dict[str, list[T]]] = ((), {})
         self._resource = resource  # plural, for messages
         self._lock = threading.Lock()  # guards _assumed; nothing is called under it but the store's reads
         self._assumed: dict[str, T] = {}
@@ -39,9 +44,16 @@ class AssumeCache(Generic[T]):
         """As the watch shows it. Go: GetAPIObj."""
         return self._store().get(key)
 
-    def list(self, where: Callable[[T], bool] = lambda stored: True) -> Iterable[T]:
-        """where: asked of each as the watch shows it, by what assuming leaves alone."""
-        return [self._current(stored) for stored in self._store().list() if where(stored)]
+    def by_index(self, value: str) -> Sequence[T]:
+        """Those of this value, assumed ones as they will be. Sorted anew where the watch has shown another object. Go: ByIndex."""
+        stored = tuple(self._store().list())
+        if self._indexed[0] != stored:  # objects that are the same are not compared further
+            sorted_: dict[str, list[T]] = {}
+            for each in stored:
+                sorted_.setdefault(self._index(each), []).append(each)
+            self._indexed = (stored, sorted_)
+        found = self._indexed[1].get(value, [])
+        return [self._current(each) for each in found] if self._assumed else found
 
     def _current(self, stored: T) -> T:
         with self._lock:

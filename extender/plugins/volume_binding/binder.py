@@ -47,7 +47,9 @@ class VolumeBinder:
     def __init__(self, storage: StorageListers) -> None:
         self._storage = storage
         self.claims: AssumeCache[corev1.PersistentVolumeClaim] = AssumeCache(storage.claims, "persistentvolumeclaims")
-        self.volumes: AssumeCache[corev1.PersistentVolume] = AssumeCache(storage.volumes, "persistentvolumes")
+        self.volumes: AssumeCache[corev1.PersistentVolume] = AssumeCache(
+            storage.volumes, "persistentvolumes", lambda volume: volume.class_name
+        )
 
     def claims_of(self, pod: corev1.Pod) -> PodVolumeClaims:
         """Raises BindingError. Go: GetPodVolumeClaims."""
@@ -86,12 +88,9 @@ class VolumeBinder:
     ) -> dict[str, Sequence[corev1.PersistentVolume]]:
         """Those that are free or meant for one of the claims; assumed ones as they will be, so that no two pods are
         given the same."""
-        found: dict[str, list[corev1.PersistentVolume]] = {name: [] for name in classes}
-        if found:
-            for volume in self.volumes.list(lambda stored: stored.class_name in found):
-                if _free_for(volume, claims):
-                    found[volume.class_name].append(volume)
-        return {**found}
+        return {
+            name: [volume for volume in self.volumes.by_index(name) if _free_for(volume, claims)] for name in classes
+        }
 
     def find(
         self, claims: PodVolumeClaims, node: corev1.Node, promised: Mapping[str, str] = NOTHING_PROMISED

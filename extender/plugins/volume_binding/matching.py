@@ -69,13 +69,14 @@ def find_matching_volume(
     """
     smallest: corev1.PersistentVolume | None = None
     for volume in volumes:
-        if volume.metadata.name in excluded or not _usable(volume, claim):
+        if volume.metadata.name in excluded:
             continue
-        if bound_to_claim(volume, claim):
+        if volume.spec.claim_ref is None:
+            if smallest is not None and storage_size(volume.spec.capacity) >= storage_size(smallest.spec.capacity):
+                continue
+        elif bound_to_claim(volume, claim) and _usable(volume, claim):
             return volume if node is None or node_affinity_matches(volume, node) else None
-        if smallest is not None and storage_size(volume.spec.capacity) >= storage_size(smallest.spec.capacity):
-            continue
-        if _matches(volume, claim) and (node is None or node_affinity_matches(volume, node)):
+        if _usable(volume, claim) and _matches(volume, claim) and (node is None or node_affinity_matches(volume, node)):
             smallest = volume
     return smallest
 

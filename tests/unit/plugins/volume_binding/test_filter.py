@@ -263,8 +263,11 @@ def test_of_volumes_of_other_classes_it_is_not_asked_whether_they_are_assumed(mo
         return current(cache, stored)
 
     monkeypatch.setattr(AssumeCache, "_current", noted)
+    volume = make_volume("v", storage_class="fast")
     others = [make_volume(f"o{i}", storage_class="other") for i in range(3)]
-    plugin = _plugin(FAST, make_claim("a", storage_class="fast"), make_volume("v", storage_class="fast"), *others)
+    plugin = _plugin(FAST, make_claim("a", storage_class="fast"), volume, *others)
+    plugin.pre_filter(CycleState(), POD.obj(), [])
+    plugin._binder.volumes.assume(volume)
     plugin.pre_filter(CycleState(), POD.obj(), [])
     assert [name for name in asked if name != "a"] == ["v"]
 
