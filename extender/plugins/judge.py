@@ -21,6 +21,7 @@ from extender.framework.runtime.framework import Framework, FrameworkDependencie
 from extender.framework.runtime.registry import Registry
 from extender.framework.status import SUCCESS, Status, unresolvable
 from extender.plugins import names
+from extender.plugins.coscheduling.planner.request import Added
 from extender.plugins.planned_volumes import PlannedNodeVolumeLimits, PlannedVolumeBinding, ties
 from extender.plugins.pod_claims import named_claims
 from extender.plugins.storage_listers import StorageListers
@@ -45,8 +46,11 @@ class FrameworkTrial:
         self._pod = pod
         self._exclusive_claims = exclusive_claims
         self._snapshot = snapshot
-        self._added: list[tuple[str, PodInfo]] = []
-        self._promised: Mapping[str, str] = {}
+        self._added: list[Added] = []
+        self._heard = (
+            0  # how many of them the plugins have been told of: a trial that is asked nothing more is told nothing more
+        )
+        self._promised: dict[str, str] = {}
         self._pre_filter(snapshot)
 
     def _pre_filter(self, snapshot: NodeInfoLister) -> None:
@@ -54,6 +58,7 @@ class FrameworkTrial:
         self._framework.set_snapshot(snapshot)
         result, self._refused, _ = self._framework.run_pre_filter_plugins(self._state, self._pod, snapshot.list())
         self._allowed = result.node_names if result is not None else None
+        self._listens = self._framework.listens_to_added_pods(self._state)
         if self._promised:
             promise_volumes(self._state, self._promised)
 
@@ -79,31 +84,36 @@ class FrameworkTrial:
     def volumes_on(self, node_name: str) -> Mapping[str, str]:
         return chosen_volumes(self._state, node_name)
 
-    def add_pod(self, added: PodInfo, node: NodeInfo, volumes: Mapping[str, str] | None = None) -> None:
+    def add_pods(self, added: Sequence[Added]) -> None:
         """Raises RuntimeError for a plugin that breaks its promise."""
-        self._added.append((node.name, added))
-        if volumes:
-            self._promised = {**self._promised, **volumes}
-            promise_volumes(self._state, volumes)
+        self._added.extend(added)
+        promised = {claim: volume for *_, volumes in added if volumes for claim, volume in volumes.items()}
+        if promised:
+            self._promised = {**self._promised, **promised}
+            promise_volumes(self._state, promised)
         if not self._refused.success:
             return
-        if self._overlooks(added):
-            self._pre_filter(with_pods(self._snapshot, self._added))
+        if self._overlooks_one([pod for pod, *_ in added]):
+            self._pre_filter(with_pods(self._snapshot, [(node.name, pod) for pod, node, _ in self._added]))
             return
-        status = self._framework.run_pre_filter_extension_add_pod(self._state, self._pod, added, node)
-        if not status.success:
-            raise RuntimeError(status.message)
+        for pod, node, _ in added if self._listens else ():
+            status = self._framework.run_pre_filter_extension_add_pod(self._state, self._pod, pod, node)
+            if not status.success:
+                raise RuntimeError(status.message)
 
-    def _overlooks(self, added: PodInfo) -> bool:
+    def _overlooks_one(self, new: Sequence[PodInfo]) -> bool:
         """A plugin that PreFilter skips is not told of added pods: InterPodAffinity of one with an anti-affinity against the pod,
         VolumeRestrictions of one that uses a claim which the pod has to have to itself."""
-        if self._exclusive_claims and names.VOLUME_RESTRICTIONS in self._state.skip_filter_plugins:
-            same = added.pod.namespace == self._pod.namespace
-            if same and not self._exclusive_claims.isdisjoint(named_claims(added.pod)):
+        skipped = self._state.skip_filter_plugins
+        if names.VOLUME_RESTRICTIONS in skipped and self._exclusive_claims:
+            of_namespace = [added.pod for added in new if added.pod.namespace == self._pod.namespace]
+            if any(not self._exclusive_claims.isdisjoint(named_claims(pod)) for pod in of_namespace):
                 return True
-        return names.INTER_POD_AFFINITY in self._state.skip_filter_plugins and any(
-            term.namespace_selector is not None or term.matches(self._pod, {})
-            for term in added.required_anti_affinity_terms
+        if names.INTER_POD_AFFINITY not in skipped:
+            return False
+        terms = [terms for added in new if (terms := added.required_anti_affinity_terms)]
+        return any(
+            term.namespace_selector is not None or term.matches(self._pod, {}) for each in terms for term in each
         )
 
     def clone(self) -> FrameworkTrial:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
+from collections.abc import Callable, Sequence, Set
+from dataclasses import replace
 from typing import Any, cast
 
 from extender.config.defaults import planning_profile
 from extender.framework.hypothetical import HypotheticalSnapshot
+from extender.framework.listers import NodeInfoLister
 from extender.framework.node_info import NodeInfo
 from extender.framework.runtime.framework import Framework, FrameworkDependencies
-from extender.plugins.judge import FrameworkJudge
+from extender.plugins.judge import FrameworkJudge, FrameworkJudges
 from extender.plugins.registry import new_in_tree_registry
 
 
@@ -49,3 +51,11 @@ def nothing_around() -> FrameworkDependencies:
 
 def planning_judge() -> FrameworkJudge:
     return FrameworkJudge(Framework(planning_profile(), new_in_tree_registry(), nothing_around()))
+
+
+def judge_with_volumes(
+    lister: Callable[[type[Any]], Any], snapshot: NodeInfoLister, *, known: bool = True
+) -> FrameworkJudge:
+    """lister: of claims, volumes and classes by their type, which are known or not."""
+    around = replace(nothing_around(), newest_snapshot=lambda: snapshot, lister=lister)
+    return FrameworkJudges(new_in_tree_registry(), around, lambda: known).plans

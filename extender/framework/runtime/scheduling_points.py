@@ -105,6 +105,13 @@ class SchedulingPoints(ColumnarFiltering):
                     return result, unresolvable(_nothing_left(narrowing)), frozenset(narrowing)
         return result, refused, frozenset(narrowing)
 
+    def listens_to_added_pods(self, state: CycleState) -> bool:
+        """Whether any plugin would hear of one, and of one that is removed."""
+        return any(
+            plugin.name not in state.skip_filter_plugins and plugin.pre_filter_extensions() is not None
+            for plugin in self.pre_filter_plugins
+        )
+
     def run_pre_filter_extension_add_pod(
         self, state: CycleState, pod: corev1.Pod, added: PodInfo, node: NodeInfo
     ) -> Status:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
+from extender.framework.runtime.framework import Framework
+from extender.framework.status import Status
 from extender.plugins import names
 from tests.objects import HOSTNAME, PodBuilder, make_pod
 from tests.unit.plugins.coscheduling.planning import GANG, JUDGE, existing, member, node
@@ -42,7 +46,7 @@ def test_a_pod_that_was_added_counts_and_a_clone_goes_its_own_way() -> None:
     clone, there = trial.clone(), NODES[1].clone()
     sibling = member().name("s").node("n2").info()
     there.add_pod(sibling)
-    trial.add_pod(sibling, there)
+    trial.add_pods([(sibling, there, {})])
     assert trial.filter(there).plugin == names.INTER_POD_AFFINITY
     assert clone.filter(NODES[1]).success
 
@@ -53,9 +57,37 @@ def test_a_pod_that_comes_and_minds_one_that_no_pod_minded_before_is_not_overloo
     shy = existing("shy", "n2").pod_anti_affinity(HOSTNAME, GANG).info()
     there = NODES[1].clone()
     there.add_pod(shy)
-    trial.add_pod(shy, there)
+    trial.add_pods([(shy, there, {})])
     assert trial.filter(there).plugin == names.INTER_POD_AFFINITY
     assert trial.filter(NODES[0]).success
+
+
+@pytest.mark.parametrize(
+    ("pod", "told"),
+    [
+        pytest.param(member(), 0, id="which looks at no other pod"),
+        pytest.param(member().pod_anti_affinity(HOSTNAME, GANG), 3, id="which minds them"),
+    ],
+)
+def test_plugins_are_told_of_pods_that_are_added_if_they_listen(
+    pod: PodBuilder, told: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of 512 members with a trial each, all others are added to each."""
+    calls: list[object] = []
+    add_pod = Framework.run_pre_filter_extension_add_pod
+
+    def counted(*args: Any) -> Status:
+        calls.append(args)
+        return add_pod(*args)
+
+    monkeypatch.setattr(Framework, "run_pre_filter_extension_add_pod", counted)
+    trial, there = JUDGE.begin(pod.name("p").obj(), NODES), NODES[1].clone()
+    for name in "abc":
+        sibling = member().name(name).node("n2").info()
+        there.add_pod(sibling)
+        trial.add_pods([(sibling, there, {})])
+    assert trial.filter(NODES[0]).success
+    assert len(calls) == told
 
 
 def test_a_refusal_of_pre_filter_is_that_of_every_node() -> None:

@@ -16,14 +16,13 @@ from extender.config.plugin_args import VolumeBindingArgs
 from extender.framework.columnar import table_of
 from extender.framework.cycle_state import CycleState
 from extender.framework.pod_info import PodInfo
-from extender.framework.runtime.framework import Framework, FrameworkDependencies
+from extender.framework.runtime.framework import Framework
 from extender.plugins.coscheduling import planner
-from extender.plugins.judge import FrameworkJudge, FrameworkJudges
+from extender.plugins.judge import FrameworkJudge
 from extender.plugins.planned_volumes import PlannedVolumeBinding
-from extender.plugins.registry import new_in_tree_registry
 from extender.plugins.volume_binding.matching import SELECTED_NODE
 from extender.plugins.volume_binding.plugin import promise_volumes
-from tests.fakes.planning import Nothing
+from tests.fakes.planning import judge_with_volumes
 from tests.objects import make_node, make_pod
 from tests.unit.plugins.storage import (
     FAST,
@@ -65,16 +64,7 @@ def member(name: str, *claims: str) -> corev1.Pod:
 
 
 def judge_of(objects: Sequence[Any], snapshot: Snapshot, *, known: bool = True) -> FrameworkJudge:
-    nothing = cast("Any", Nothing())
-    handle = StorageHandle(objects)
-    around = FrameworkDependencies(
-        api=nothing,
-        events=nothing,
-        newest_snapshot=lambda: snapshot,
-        lister=handle.lister,
-        nominator=nothing,
-    )
-    return FrameworkJudges(new_in_tree_registry(), around, lambda: known).plans
+    return judge_with_volumes(StorageHandle(objects).lister, snapshot, known=known)
 
 
 def places(
@@ -208,9 +198,9 @@ def test_pre_filter_runs_anew_for_a_member_that_comes_with_the_same_claim(
     trial = judge_of(objects, snapshot).begin(member("p", "c"), snapshot)
     node, sibling = snapshot.list()[0].clone(), PodInfo(member("q", "c"))
     node.add_pod(sibling)
-    trial.add_pod(sibling, node)
-    assert len(runs) == times
+    trial.add_pods([(sibling, node, {})])
     assert trial.filter(node).success is (times == 1)
+    assert len(runs) == times
 
 
 @pytest.mark.parametrize("size", [6, 40], ids=["few nodes, one by one", "many, by columns"])

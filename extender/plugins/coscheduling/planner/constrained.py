@@ -7,6 +7,7 @@ several are made, until one places all, or the time is up.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, field
@@ -18,8 +19,8 @@ from extender.framework.node_info import NodeInfo
 from extender.framework.pod_info import PodInfo
 from extender.plugins import names
 from extender.plugins.coscheduling.planner.members import Shape
-from extender.plugins.coscheduling.planner.request import Deadline
-from extender.plugins.coscheduling.planner.room import BoolColumn, IntColumn, Refusals, Room
+from extender.plugins.coscheduling.planner.request import Added, Deadline, Trial
+from extender.plugins.coscheduling.planner.room import Amounts, BoolColumn, IntColumn, Refusals, Room
 
 OF_THE_NODE = frozenset({names.NODE_VOLUME_LIMITS, names.VOLUME_BINDING, names.VOLUME_RESTRICTIONS, names.VOLUME_ZONE})
 """Plugins whose refusal concerns one node alone, for what is attached or promised there, and says nothing of nodes with the same labels."""
@@ -56,8 +57,10 @@ class Arrangement:
 
     def __post_init__(self) -> None:
         self._trials = [shape.trial.clone() for shape in self.shapes]
+        self._added: list[Added] = []
+        self._told = [0] * len(self.shapes)  # how many of them each trial was told of
         self._passing = [shape.passing & region for shape, region in zip(self.shapes, self.regions, strict=True)]
-        self._capacity = [self.room.capacity(shape.asked) for shape in self.shapes]
+        self._count_room()
         self._on_node = np.zeros(len(self.nodes), dtype=np.int64)  # members that this attempt has placed
         self._left = [len(shape.members) for shape in self.shapes]
         self._judged_at = [0] * len(self.shapes)  # how many were placed when all nodes were judged last
@@ -68,11 +71,25 @@ class Arrangement:
         other.nodes, other.room, other.sequence = list(self.nodes), self.room.copy(), list(self.sequence)
         other.regions = [region] * len(self.shapes)
         other._trials = [trial.clone() for trial in self._trials]
+        other._added, other._told = list(self._added), list(self._told)
         other._passing = [shape.passing & region for shape in self.shapes]
-        other._capacity = [column.copy() for column in self._capacity]
+        other._count_room()
         other._on_node, other._left = self._on_node.copy(), list(self._left)
         other._judged_at = [0] * len(self.shapes)
         return other
+
+    def _count_room(self) -> None:
+        """A column of how many fit for each amount that is asked for, which shapes of one amount share: members with claims of their own
+        are a shape each."""
+        columns: dict[tuple[tuple[str, int], ...], tuple[Amounts, IntColumn]] = {}
+        self._capacity = []
+        for shape in self.shapes:
+            asked = shape.asked
+            key = tuple(asked.items())
+            if key not in columns:
+                columns[key] = asked, self.room.capacity(asked)
+            self._capacity.append(columns[key][1])
+        self._columns = list(columns.values())
 
     def capacity(self, number: int) -> IntColumn:
         """For each node how many of a shape it takes at most, if they do not mind each other."""
@@ -102,14 +119,14 @@ class Arrangement:
         if not self._on_node[at]:
             self.nodes[at] = self.nodes[at].clone()
         node = self.nodes[at]
-        volumes = self._trials[number].volumes_on(node.name)
+        volumes = self._trial(number).volumes_on(node.name)
         node.add_pod(member)
         self._on_node[at] += 1
         self.room.take(at, self.shapes[number].asked)
-        for other, shape in enumerate(self.shapes):
-            self._capacity[other][at] = self.room.capacity_at(at, shape.asked)
-            self._trials[other].add_pod(member, node, volumes)
+        for asked, column in self._columns:
+            column[at] = self.room.capacity_at(at, asked)
         self._left[number] -= 1
+        self._added.append((member, node, volumes))
         self.sequence.append((number, member, at))
         return True
 
@@ -121,7 +138,16 @@ class Arrangement:
             found = self._among(number)
         return found
 
+    def _trial(self, number: int) -> Trial:
+        """It is told what it has to know when it is asked: of members that each have a trial, most are asked nothing any more."""
+        trial, told = self._trials[number], self._told[number]
+        if told < len(self._added):
+            trial.add_pods(self._added[told:])
+            self._told[number] = len(self._added)
+        return trial
+
     def _among(self, number: int) -> int | None:
+        trial = self._trial(number)
         candidates = self._passing[number] & (self._capacity[number] > 0)
         key = np.where(candidates, self._keys(number), _LAST)
         touched = self._on_node > 0
@@ -130,7 +156,7 @@ class Arrangement:
             at = int(key.argmin())
             if key[at] == _LAST:
                 return None
-            status = self._trials[number].filter(self.nodes[at])
+            status = trial.filter(self.nodes[at])
             if status.success:
                 for other in refused:  # not for their domains' sake but for their own
                     if not touched[at] and self.groups[other] == self.groups[at]:
@@ -145,7 +171,7 @@ class Arrangement:
     def _judge_again(self, number: int) -> None:
         """One by one, the nodes that a sibling's coming may have opened: those that have not passed yet, and those that
         siblings are on. The others share a judgement that was made a moment ago."""
-        trial = self._trials[number]
+        trial = self._trial(number)
         passing = self._passing[number].copy()
         doubtful = ~passing | (self._on_node > 0)
         room = self._capacity[number] > 0
@@ -175,4 +201,5 @@ class Arrangement:
         shape, region = self.shapes[number], self.regions[number]
         refusals.short(self.room.short_of(shape.asked, shape.but_for_room & region & (self._capacity[number] == 0)))
         at = np.flatnonzero(shape.open_ & region & (self._capacity[number] > 0))[:EXPLAINED]
-        refusals.count(status for i in at if not (status := self._trials[number].filter(self.nodes[i])).success)
+        trial = self._trial(number)
+        refusals.count(Counter(trial.filter(self.nodes[i]) for i in at))

@@ -97,9 +97,9 @@ class Gang(ABC):
 
     def judged(self, members: MemberClass) -> Shape:
         """The class wherever it may go; what refuses it is counted."""
-        shape, statuses = judged(members, self.snapshot, self.judge)
+        shape, said = judged(members, self.snapshot, self.judge)
         self.deadline.check()
-        self.refusals.count(status for status in statuses if not status.success)
+        self.refusals.count(said)
         return shape
 
     def verdict(self) -> NoPlacement:

@@ -6,6 +6,7 @@ others beside them as far as they fit.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -108,22 +109,32 @@ class Shape:
         return Shape(members, self.trial, self.passing & may, self.open_ & may, self.but_for_room & may)
 
 
-def judged(members: MemberClass, snapshot: NodeInfoLister, judge: Judge) -> tuple[Shape, Sequence[Status]]:
-    """The shape wherever its members may go, and what each node said."""
+def judged(members: MemberClass, snapshot: NodeInfoLister, judge: Judge) -> tuple[Shape, Counter[Status]]:
+    """The shape wherever its members may go, and how many nodes said what. Where claims differ this is done for each member."""
     trial = judge.begin(members.first.pod, snapshot)
     statuses = trial.filter_all()
-    ids = np.fromiter(map(id, statuses), dtype=np.int64, count=len(statuses))
-    different = dict(
-        zip(ids.tolist(), statuses, strict=True)
-    )  # few, and where claims differ this is done for each member
+    different, number_of = _numbered(statuses)
+    times = np.bincount(number_of, minlength=len(different)).tolist()
+    said: Counter[Status] = Counter()
+    for status, count in zip(different, times, strict=True):
+        said[status] += count
 
     def where(holds: Callable[[Status], bool]) -> BoolColumn:
-        return np.isin(ids, [number for number, status in different.items() if holds(status)])
+        return np.array([holds(status) for status in different], dtype=np.bool_)[number_of]
 
     passing = where(lambda status: status.success)
     open_ = passing | where(lambda status: status.plugin in MAY_LIFT)
     but_for_room = passing | where(lambda status: status.plugin == names.NODE_RESOURCES_FIT)
-    return Shape(members, trial, passing, open_, but_for_room), statuses
+    return Shape(members, trial, passing, open_, but_for_room), said
+
+
+def _numbered(statuses: Sequence[Status]) -> tuple[list[Status], IntColumn]:
+    """Those that differ, which are few, and for each node the number of its own."""
+    if statuses and list(statuses) == [statuses[0]] * len(statuses):
+        return [statuses[0]], np.zeros(len(statuses), dtype=np.int64)
+    ids = np.fromiter(map(id, statuses), dtype=np.int64, count=len(statuses))
+    _, first, number_of = np.unique(ids, return_index=True, return_inverse=True)
+    return [statuses[row] for row in first.tolist()], number_of
 
 
 def shape_of(member: PodInfo, relevant: frozenset[str] | None = None) -> object:

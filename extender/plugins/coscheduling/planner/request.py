@@ -33,8 +33,12 @@ class Judge(Protocol):
         ...
 
 
+Added = tuple[PodInfo, NodeInfo, Mapping[str, str]]
+"""A pod; the node, which has it already; and claim key -> the volume that the pod takes for it, and no other claim can have."""
+
+
 class Trial(Protocol):
-    """One pod against nodes; what `add_pod` was told of counts, where a filter looks beyond the node it judges."""
+    """One pod against nodes; what `add_pods` was told of counts, where a filter looks beyond the node it judges."""
 
     def filter(self, node: NodeInfo) -> Status: ...
 
@@ -46,8 +50,8 @@ class Trial(Protocol):
         """Claim key -> the existing volume that `filter` found for it there."""
         ...
 
-    def add_pod(self, added: PodInfo, node: NodeInfo, volumes: Mapping[str, str] | None = None) -> None:
-        """The node has the pod already. volumes: claim key -> what the pod takes for it, and no other claim can have."""
+    def add_pods(self, added: Sequence[Added]) -> None:
+        """Those that have come since the last time."""
         ...
 
     def clone(self) -> Trial: ...

@@ -176,10 +176,11 @@ class Refusals:
         self._others: Counter[tuple[str, str]] = Counter()  # (reason, plugin)
         self._room: Counter[str] = Counter()  # resource
 
-    def count(self, statuses: Iterable[Status]) -> None:
-        """Those of NodeResourcesFit are left to `short`, which looks at what is left after all that was placed."""
-        for status, times in Counter(statuses).items():
-            if status.plugin != names.NODE_RESOURCES_FIT:
+    def count(self, said: Mapping[Status, int]) -> None:
+        """Status -> the number of nodes that said it. Those of NodeResourcesFit are left to `short`, which looks at what is left after all
+        that was placed."""
+        for status, times in said.items():
+            if not status.success and status.plugin != names.NODE_RESOURCES_FIT:
                 for reason in status.reasons:
                     self._others[reason, status.plugin] += times
 

@@ -267,6 +267,8 @@ def _depths(shapes: Sequence[Shape]) -> list[int]:
     ]
     depth = [0] * len(shapes)
     for _ in shapes:  # longer chains than this are circles
-        depth = [max((depth[n] + 1 for n in needed), default=0) for needed in needs]
+        before, depth = depth, [max((depth[n] + 1 for n in needed), default=0) for needed in needs]
         depth = [min(d, len(shapes)) for d in depth]
+        if depth == before:
+            break
     return depth

@@ -78,7 +78,7 @@ class _Arrival:
                 self._nodes[at] = self._nodes[at].clone()
             self._nodes[at].add_pod(member)
             for trial in self._trials:
-                trial.add_pod(member, self._nodes[at])
+                trial.add_pods([(member, self._nodes[at], {})])
 
     def next_wave(self, waiting: Sequence[Step]) -> list[Step]:
         """Members each of which is accepted whichever of the others have come before it."""
@@ -95,7 +95,7 @@ class _Arrival:
             if accepted and self._in_any_order(step, wave) and self._firsts_may_be_second(step, wave, harmless):
                 wave.append(step)
                 for trial in with_wave:
-                    trial.add_pod(member, node)
+                    trial.add_pods([(member, node, {})])
             else:
                 refused.add((number, at))
         return wave
@@ -144,5 +144,5 @@ class _Arrival:
     def _accepted(self, step: Step, before: Sequence[Step]) -> bool:
         trial: Trial = self._trials[step[0]].clone()
         for _, member, at in before:
-            trial.add_pod(member, self._nodes[at])
+            trial.add_pods([(member, self._nodes[at], {})])
         return trial.filter(self._nodes[step[2]]).success

@@ -27,6 +27,7 @@ from extender.framework.runtime.framework import Framework, FrameworkDependencie
 from extender.framework.status import SUCCESS, Status, unschedulable
 from extender.plugins.coscheduling.dependencies import CoschedulingDependencies, Verdict
 from extender.plugins.coscheduling.planner import Judge
+from extender.plugins.coscheduling.planner.request import Added
 from extender.plugins.coscheduling.plugin import Coscheduling
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
 from extender.plugins.registry import new_registry
@@ -174,7 +175,7 @@ class RoomFor:
     def volumes_on(self, node_name: str) -> Mapping[str, str]:
         return {}
 
-    def add_pod(self, added: PodInfo, node: NodeInfo, volumes: Mapping[str, str] | None = None) -> None:
+    def add_pods(self, added: Sequence[Added]) -> None:
         """It only looks at the node that it judges."""
 
     def clone(self) -> RoomFor:

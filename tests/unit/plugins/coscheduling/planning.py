@@ -79,7 +79,7 @@ def accepts(
     for name, sibling in nominated:
         if name == node_name:
             there.add_pod(sibling)
-            with_nominated.add_pod(sibling, there)
+            with_nominated.add_pods([(sibling, there, {})])
     return with_nominated.filter(there).success
 
 

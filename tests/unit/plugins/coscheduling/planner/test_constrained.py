@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pytest
@@ -11,11 +11,12 @@ from extender.config.types import Packing
 from extender.framework.hypothetical import HypotheticalSnapshot
 from extender.framework.node_info import NodeInfo
 from extender.framework.pod_info import PodInfo
+from extender.framework.status import SUCCESS, Status
 from extender.plugins.coscheduling.planner import Cause, Topology
 from extender.plugins.coscheduling.planner.constrained import Arrangement, Preference
 from extender.plugins.coscheduling.planner.domains import coarse_groups
 from extender.plugins.coscheduling.planner.members import MemberClass, Shape
-from extender.plugins.coscheduling.planner.request import Deadline
+from extender.plugins.coscheduling.planner.request import Added, Deadline, Trial
 from extender.plugins.coscheduling.planner.room import Room
 from tests.objects import HOSTNAME, ZONE, PodBuilder
 from tests.unit.plugins.coscheduling.planning import GANG, JUDGE, gang, member, node, placed, plan, refused
@@ -69,6 +70,66 @@ def test_a_member_that_finds_no_node_is_tried_again_once_the_one_that_it_needs_i
     assert [info.pod.name for _, info, _ in attempt.sequence] == ["leader", "follower"]
     assert len({at for _, _, at in attempt.sequence}) == 1
     assert attempt.unplaced == []
+
+
+def test_shapes_of_one_amount_share_a_column_of_how_many_fit() -> None:
+    """Members with a claim each are a shape each: 512 columns that every member changes took seconds at 5,000 nodes."""
+    members = [member(cpu=cpu).name(name).info() for name, cpu in (("a", 1), ("b", 1), ("c", 2), ("d", 1))]
+    shapes = [shape(info, NODES) for info in members]
+    room = Room.of(HypotheticalSnapshot(NODES), ["cpu", "memory"])
+    anywhere = [np.ones(len(NODES), dtype=np.bool_)] * len(shapes)
+    groups = np.zeros(len(NODES), dtype=np.int64)
+    attempt = Arrangement(shapes, list(NODES), room, anywhere, groups, Preference.FEW, Deadline(lambda: 0.0, 0.0, 1.0))
+    assert len({id(column) for column in attempt._capacity}) == 2
+    attempt.run([(0, members[0]), (2, members[2])])
+    other = attempt.on(anywhere[0])
+    other.run([(1, members[1]), (3, members[3])])
+    for each in (attempt, other):
+        counted = [each.room.capacity(each.shapes[number].asked).tolist() for number in range(len(shapes))]
+        assert [each.capacity(number).tolist() for number in range(len(shapes))] == counted
+    assert attempt.capacity(0).sum() == other.capacity(0).sum() + 2
+
+
+class Listening:
+    """Takes every node, and notes of what members it was told when it was asked. Fulfils Trial."""
+
+    def __init__(self, asked: list[list[str]], told: Sequence[str] = ()) -> None:
+        self.asked, self.told = asked, list(told)
+
+    def filter(self, node: NodeInfo) -> Status:
+        self.asked.append(list(self.told))
+        return SUCCESS
+
+    def filter_all(self) -> Sequence[Status]:
+        return ()
+
+    def volumes_on(self, node_name: str) -> Mapping[str, str]:
+        return {}
+
+    def add_pods(self, added: Sequence[Added]) -> None:
+        self.told += [info.pod.name for info, *_ in added]
+
+    def clone(self) -> Trial:
+        return Listening(self.asked, self.told)
+
+
+def test_a_trial_that_is_asked_knows_each_member_before_once() -> None:
+    asked: list[list[str]] = []
+    everywhere = np.ones(len(NODES), dtype=np.bool_)
+    members = [[member().name(f"{name}{i}").info() for i in range(2)] for name in "ab"]
+    shapes = [
+        Shape(MemberClass(tuple(two), ""), Listening(asked), everywhere, everywhere, everywhere) for two in members
+    ]
+    room = Room.of(HypotheticalSnapshot(NODES), ["cpu", "memory"])
+    regions, groups = [everywhere] * 2, np.zeros(len(NODES), dtype=np.int64)
+    attempt = Arrangement(shapes, list(NODES), room, regions, groups, Preference.FEW, Deadline(lambda: 0.0, 0.0, 1.0))
+    attempt.run([(0, members[0][0]), (1, members[1][0])])
+    others = [attempt.on(everywhere) for _ in range(2)]
+    for other in others:
+        other.run([(1, members[1][1]), (0, members[0][1])])
+    before = [[], ["a0"]]
+    after = [["a0", "b0"], ["a0", "b0", "b1"]]
+    assert asked == [*before, *after, *after]
 
 
 @pytest.mark.parametrize(

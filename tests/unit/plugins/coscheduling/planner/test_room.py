@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pytest
 
 from extender.framework.hypothetical import HypotheticalSnapshot
-from extender.framework.status import unresolvable
+from extender.framework.status import SUCCESS, Status, unresolvable
 from extender.plugins import names
 from extender.plugins.coscheduling.planner import Cause, Request
 from extender.plugins.coscheduling.planner.room import (
@@ -104,10 +105,13 @@ FULL = unresolvable("Insufficient cpu", plugin=names.NODE_RESOURCES_FIT)
         ),
         pytest.param([], {"pods": 3, "cpu": 2}, "Too many pods", Cause.ROOM, id="in NodeResourcesFit's words"),
         pytest.param([FULL], {}, "no node takes it", Cause.NODES, id="of room only what is left afterwards counts"),
+        pytest.param(
+            [SUCCESS] * 3 + [TAINT], {}, TAINT.reasons[0], Cause.NODES, id="nodes that take it refuse nothing"
+        ),
     ],
 )
-def test_which_refusal_is_told(statuses: Sequence[object], short: Mapping[str, int], reason: str, cause: Cause) -> None:
+def test_which_refusal_is_told(statuses: Sequence[Status], short: Mapping[str, int], reason: str, cause: Cause) -> None:
     refusals = Refusals()
-    refusals.count(statuses)  # type: ignore[arg-type]
+    refusals.count(Counter(statuses))
     refusals.short(short)
     assert (refusals.reason, refusals.cause) == (reason, cause)
