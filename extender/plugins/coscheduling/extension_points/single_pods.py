@@ -84,11 +84,7 @@ class SinglePods:
         """(the level of which a placed gang may not leave its domain, those of the nodes that are in it); None: all."""
         with self._manager.lock:
             group = self._manager.group_of(pod)
-            confined = (
-                list(confinements(self._manager, self._topology, group, pod.uid, planned=False))
-                if group is not None
-                else []
-            )
+            confined = list(confinements(self._manager, self._topology, group, pod.uid)) if group is not None else []
         if not confined:
             return "", None
         rows, position = _rows_of(nodes, snapshot, position_in(snapshot)), position_in(snapshot)

@@ -163,16 +163,17 @@ def _depth(configured: Topology, name: str) -> int:
 
 
 def shared_topologies(
-    manager: PodGroupManager, group: Group, *, planned: bool
+    manager: PodGroupManager, group: Group
 ) -> Iterator[tuple[Sequence[AskedTopology], Sequence[Group]]]:
     """(Topologies asked for, the groups whose members have to share one domain): first for the gang set, then for each composite above
     the group. In a tree of composites the group stands for itself, in place of its gang set.
 
-    planned: the member has a slot of the gang set's plan; without one the group stands for itself, too. Lock held.
+    A gang set that has been whole is none any more. Until then a member beyond the minima stays with it, too: in another domain it would
+    draw those there that are planned after it. Lock held.
     """
     composites = manager.composites
     above = composites.ancestors(group.key) if group.key in composites.parents else ()
-    gang_set = gang_set_of(manager, group) if planned and not above else (group,)
+    gang_set = (group,) if above else gang_set_of(manager, group)
     yield [spec.topology for each in gang_set if (spec := manager.specs.of(each)) is not None], gang_set
     for composite in above:
         if composite.node_label:
@@ -202,13 +203,9 @@ class Confinement:
         return frozenset(domain for domain, count in there.items() if count % self.size) - {NONE}
 
 
-def confinements(
-    manager: PodGroupManager, configured: Topology, group: Group, uid: str, *, planned: bool
-) -> Iterator[Confinement]:
-    """The domains that a member has to stay in when it is scheduled alone, from wide to narrow. planned: as in shared_topologies.
-    Lock held.
-    """
-    for asked, groups in shared_topologies(manager, group, planned=planned):
+def confinements(manager: PodGroupManager, configured: Topology, group: Group, uid: str) -> Iterator[Confinement]:
+    """The domains that a member has to stay in when it is scheduled alone, from wide to narrow. Lock held."""
+    for asked, groups in shared_topologies(manager, group):
         confining = confining_level(configured, asked)
         nodes = [name for each in groups for name in places_of(manager, each, but=uid)] if confining else []
         if confining is not None and nodes:
@@ -247,12 +244,11 @@ class GangSetDomains:
 
     def left(self, group: Group, uid: str, node_name: str, snapshot: NodeInfoLister) -> str:
         """The name of the level whose domain the member would leave on this node; empty if it stays with its siblings."""
-        planned = self._manager.slots.get(uid) is not None
         position = position_in(snapshot)
         here = position(node_name)
         if here is None:
             return ""
-        for confinement in confinements(self._manager, self._topology, group, uid, planned=planned):
+        for confinement in confinements(self._manager, self._topology, group, uid):
             level, domains = confinement.level, self._domains.of(snapshot, confinement.topology.levels)
             own = confinement.domains(domains, position)
             if own and domains.ids[level][here] not in own:

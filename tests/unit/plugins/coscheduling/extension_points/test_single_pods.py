@@ -16,7 +16,9 @@ from extender.framework.columnar import table_of
 from extender.framework.cycle_state import CycleState
 from extender.framework.status import SKIP
 from extender.plugins.coscheduling import planner
+from extender.plugins.coscheduling.spec.keys import GROUPS
 from extender.plugins.coscheduling.spec.keys import TOPOLOGY_REQUIRED as REQUIRED
+from tests.objects import make_pod_group
 from tests.unit.plugins.coscheduling.conftest import World, node, pod, pod_group
 
 RACKS = planner.Topology((TopologyLevel("rack", "rack"),))
@@ -129,3 +131,34 @@ def test_an_extra_member_of_a_gang_that_asks_for_nothing_goes_anywhere(racks: Wo
     member, extra = pod("m0", "g", node_name="b1"), pod("extra", "g")
     racks.create(member, extra)
     assert racks.plugin.pre_filter(CycleState(), extra, racks.snapshot().list()) == (None, SKIP)
+
+
+@pytest.mark.parametrize(
+    ("started", "expected"),
+    [
+        pytest.param(
+            False, frozenset({"b1", "b2"}), id="until they have started: its rack could draw the others there"
+        ),
+        pytest.param(True, None, id="then where its own group may"),
+    ],
+)
+def test_an_extra_member_stays_with_the_groups_that_start_together(
+    racks: World, started: bool, expected: frozenset[str] | None
+) -> None:
+    """Its own group asks for nothing; the other one for a rack."""
+    for name, asked in (("g", {}), ("h", {REQUIRED: "rack"})):
+        group = make_pod_group().name(name).min_member(1).annotation(GROUPS, "g,h")
+        for key, value in asked.items():
+            group = group.annotation(key, value)
+        racks.plugin.on_pod_group(None, group.obj())
+    members = [
+        pod(f"{name}0", name, cpu="4", node_name=node if started else "") for name, node in (("g", "b1"), ("h", "b2"))
+    ]
+    extra = pod("extra", "g")
+    for each in members if started else ():
+        racks.on_nodes[each.name] = each
+    racks.create(*members, extra)
+    if not started:
+        assert {racks.filter(each) for each in members} == {"b1", "b2"}
+    result, _ = racks.plugin.pre_filter(CycleState(), extra, racks.snapshot().list())
+    assert (result.node_names if result is not None else None) == expected
