@@ -333,7 +333,7 @@ class Cache:
         if previous.order_version == self._tree.version:
             return previous.replaced(changed, generation)
         nodes = tuple(changed[name] if name in changed else previous.get(name) for name in self._tree.list())
-        return Snapshot(nodes, generation=generation, order_version=self._tree.version)
+        return previous.reordered(nodes, generation, self._tree.version)
 
     def _changed_since(self, generation: int) -> Iterator[NodeInfo]:
         """The newest first, ghosts among them."""

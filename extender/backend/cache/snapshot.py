@@ -104,6 +104,12 @@ class Snapshot:
         """Everything by columns; None for a snapshot of nodes without node objects, or with names that are not unique."""
         return self._table if len(self._index) == len(self._nodes) and "" not in self._index else None
 
+    def reordered(self, nodes: tuple[NodeInfo, ...], generation: int, order_version: int) -> Snapshot:
+        """Of other nodes, or of the same in another order: the columns are carried on, and all else is new."""
+        fresh = Snapshot(nodes, generation=generation, order_version=order_version)
+        fresh._table = self._table.reordered(nodes, fresh._index)
+        return fresh
+
     def replaced(self, changed: Mapping[str, NodeInfo], generation: int | None = None) -> Snapshot:
         """A snapshot with these nodes in place of those of the same names, the rest shared. Raises KeyError.
 

@@ -1,4 +1,4 @@
-"""Columns that are computed on first use and carried from snapshot to snapshot while only some rows change.
+"""Columns that are computed on first use and carried from snapshot to snapshot while only some rows change, come or go.
 
 The table of a snapshot keeps each of its kinds of column in one. No counterpart in kube-scheduler.
 """
@@ -8,6 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Generic, Protocol, Self, TypeVar
 
+import numpy as np
+
+from extender.framework.columnar import IntColumn
 from extender.framework.node_info import NodeInfo
 
 REBUILD_COLUMNS_SHARE = 4  # built anew where more than 1/4 of the rows have changed since the last ones
@@ -18,6 +21,10 @@ class Updatable(Protocol):
 
     def updated(self, nodes: Sequence[NodeInfo], rows: Sequence[int]) -> Self:
         """For the same nodes in the same order, of which those at `rows`, in ascending order, differ."""
+        ...
+
+    def taken(self, order: IntColumn) -> Self:
+        """These rows in this order. -1: one that `updated` is told of, next; whatever it has until then."""
         ...
 
 
@@ -57,3 +64,14 @@ class CarriedColumns(Generic[C]):
         if base is None or len(stale) * REBUILD_COLUMNS_SHARE > count:
             return CarriedColumns(self._build)
         return CarriedColumns(self._build, base, stale)
+
+    def reordered(self, order: IntColumn) -> CarriedColumns[C]:
+        """For a snapshot whose rows were these before; -1 for one that was not there, or differs."""
+        base, stale = self._base, self._stale
+        value = self._value
+        if value is not None:
+            base, stale = value, frozenset()
+        fresh = frozenset(np.flatnonzero((order < 0) | np.isin(order, list(stale))).tolist())
+        if base is None or len(fresh) * REBUILD_COLUMNS_SHARE > len(order):
+            return CarriedColumns(self._build)
+        return CarriedColumns(self._build, base.taken(order), fresh)

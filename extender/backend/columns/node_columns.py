@@ -11,7 +11,7 @@ from typing import Self
 import numpy as np
 
 from extender.api import corev1
-from extender.framework.columnar import LabelColumn, Mask, TaintColumn
+from extender.framework.columnar import IntColumn, LabelColumn, Mask, TaintColumn
 from extender.framework.node_info import NodeInfo
 
 MOST_LABELS = 256  # columns that are kept; a key that no node has costs nothing
@@ -44,6 +44,18 @@ class NodeColumns:
                 fresh._labels[key] = patched
         if self._keys is not None:
             fresh._keys = self._keys.union(*(_node(nodes[row]).metadata.labels for row in rows))
+        return fresh
+
+    def taken(self, order: IntColumn) -> Self:
+        rows = np.maximum(order, 0)
+        fresh = type(self)()
+        fresh._keys = self._keys
+        for key, column in list(self._labels.items()):
+            fresh._labels[key] = LabelColumn(column.codes[rows], column.values, column.index)
+        if (taints := self._taints) is not None:
+            fresh._taints = TaintColumn(taints.codes[rows], taints.sets)
+        if (unschedulable := self._unschedulable) is not None:
+            fresh._unschedulable = unschedulable[rows]
         return fresh
 
     def label(self, key: str, nodes: Sequence[NodeInfo]) -> LabelColumn:

@@ -64,6 +64,13 @@ class ClassColumns(Generic[T]):
             id_of = moved[id_of]
         return type(self)(classes, self.count, row_of, id_of)
 
+    def taken(self, order: IntColumn) -> Self:
+        there = np.flatnonzero(order >= 0)
+        row_of = np.full(self.count, -1, dtype=np.int32)
+        row_of[order[there]] = there
+        moved = row_of[self.row_of]
+        return type(self)(self.classes, len(order), moved[moved >= 0], self.id_of[moved >= 0])
+
     @classmethod
     def _pairs(cls, classes: ClassIds[T], nodes: Sequence[NodeInfo], rows: Iterable[int]) -> tuple[Codes, Codes]:
         lengths: list[int] = []

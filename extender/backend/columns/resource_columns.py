@@ -106,6 +106,16 @@ class ResourceColumns:
             fresh._scalar_names = names if len(names) <= MOST_NAMES else None
         return fresh
 
+    def taken(self, order: IntColumn) -> ResourceColumns:
+        rows = np.maximum(order, 0)
+        nodes = [self._nodes[row] for row in rows.tolist()]
+        nothing = _frozen(np.zeros(len(rows), dtype=np.int64))
+        fresh = ResourceColumns(nodes, _frozen(self._allocatable[:, rows]), _frozen(self._requested[:, rows]), nothing)
+        for name, (total, used) in list(self._scalars.items()):
+            fresh._scalars[name] = _frozen(total[rows]), _frozen(used[rows])
+        fresh._scalar_names = self._scalar_names
+        return fresh
+
     def __len__(self) -> int:
         return len(self._nodes)
 

@@ -71,6 +71,20 @@ class Table:
         fresh._ports = self._ports.next(rows, count)
         return fresh
 
+    def reordered(self, nodes: Sequence[NodeInfo], index: Mapping[str, int]) -> Table:
+        """For a snapshot of other nodes, or in another order. To count all pods anew took a second at 150,000 with labels of their own,
+        whenever a node came."""
+        fresh = Table(nodes, index)
+        before = [self._index.get(node.name, -1) for node in nodes]
+        same = (row if row >= 0 and self.nodes[row] is node else -1 for row, node in zip(before, nodes, strict=True))
+        order = np.fromiter(same, dtype=np.int64, count=len(nodes))
+        fresh._resources = self._resources.reordered(order)
+        fresh._node_columns = self._node_columns.reordered(order)
+        fresh._pods = self._pods.reordered(order)
+        fresh._affinity = self._affinity.reordered(order)
+        fresh._ports = self._ports.reordered(order)
+        return fresh
+
     def __len__(self) -> int:
         return len(self.nodes)
 

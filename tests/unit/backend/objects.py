@@ -10,6 +10,7 @@ from extender.api.codec import convert
 
 ZONE = "topology.kubernetes.io/zone"
 REGION = "topology.kubernetes.io/region"
+CORDONED = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
 TERM = {"topologyKey": ZONE, "labelSelector": {"matchLabels": {"app": "a"}}}
 
 
@@ -35,7 +36,9 @@ def a_node(
     images: Mapping[str, int] | None = None,
     allocatable: Mapping[str, str] | None = None,
     labels: Mapping[str, str] | None = None,
+    cordoned: bool = False,
 ) -> corev1.Node:
+    """cordoned: with the taint that goes with it."""
     all_labels = dict(labels or {})
     if zone:
         all_labels[ZONE] = zone
@@ -44,6 +47,7 @@ def a_node(
     return convert(
         {
             "metadata": {"name": name, "labels": all_labels},
+            "spec": {"unschedulable": True, "taints": [CORDONED]} if cordoned else {},
             "status": {
                 "allocatable": {"cpu": cpu, "memory": "8Gi", "pods": "110", **(allocatable or {})},
                 "images": [{"names": [image], "sizeBytes": size} for image, size in (images or {}).items()],

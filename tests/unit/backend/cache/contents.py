@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from extender.backend.cache.snapshot import Snapshot
+from extender.backend.columns.table import Table
+from extender.framework.columnar import PodClass
 from extender.framework.node_info import NodeInfo
+from tests.unit.backend.objects import ZONE
 
+LABELS = ("a", "b")
+PORTS = (1, 2)
 RESOURCES = ("cpu", "memory", "ephemeral-storage", "pods", "example.com/gpu")
 
 
@@ -25,11 +31,34 @@ def contents(snapshot: Snapshot) -> dict[str, Any]:
             ]
             for resource in RESOURCES
         },
+        "table": _of_the_table(table) if (table := snapshot.table()) is not None else None,
     }
 
 
 copied = contents
 """Nothing in the values is shared with the snapshot: what is read now can be compared later."""
+
+
+def _of_the_table(table: Table) -> dict[str, Any]:
+    zones, taints, affinity = table.label(ZONE), table.taints(), table.affinity()
+    terms = affinity.of_namespace("default")
+    per_node = {kind.key: affinity.per_node({number: 1}).tolist() for number, kind in terms}
+    return {
+        "zones": [zones.values[code] if code >= 0 else None for code in zones.codes.tolist()],
+        "taints": [taints.sets[code] for code in taints.codes.tolist()],
+        "unschedulable": table.unschedulable().tolist(),
+        "pods": {label: table.pods().matching(label, _labelled(label)).tolist() for label in LABELS},
+        "affinity": {key: counts for key, counts in per_node.items() if any(counts)},
+        "ports": {port: table.ports_in_use(_is(port)).tolist() for port in PORTS},
+    }
+
+
+def _labelled(value: str) -> Callable[[PodClass], bool]:
+    return lambda kind: kind.pod.metadata.labels.get("app") == value
+
+
+def _is(port: int) -> Callable[[tuple[str, str, int]], bool]:
+    return lambda used: used[2] == port
 
 
 def _node(node: NodeInfo) -> dict[str, Any]:

@@ -36,10 +36,11 @@ class SnapshotMachine(RuleBasedStateMachine):
         self.count = 0
         self.old: list[tuple[Snapshot, dict[str, Any]]] = []
 
-    @rule(name=NAMES, zone=ZONES, cpu=CPUS, gpu=GPUS, image=st.booleans())
-    def set_node(self, name: str, zone: str, cpu: str, gpu: str | None, image: bool) -> None:
+    @rule(name=NAMES, zone=ZONES, cpu=CPUS, gpu=GPUS, image=st.booleans(), cordoned=st.booleans())
+    def set_node(self, name: str, zone: str, cpu: str, gpu: str | None, image: bool, cordoned: bool) -> None:
         images = {"web:1": 10} if image else {}
-        self.cache.update_node(None, a_node(name, zone=zone, cpu=cpu, allocatable=_gpu(gpu), images=images))
+        node = a_node(name, zone=zone, cpu=cpu, allocatable=_gpu(gpu), images=images, cordoned=cordoned)
+        self.cache.update_node(None, node)
         self.nodes.add(name)
 
     @precondition(lambda self: self.nodes)
@@ -49,11 +50,21 @@ class SnapshotMachine(RuleBasedStateMachine):
         self.cache.remove_node(a_node(name))
         self.nodes.discard(name)
 
-    @rule(node=NAMES, cpu=CPUS, affinity=AFFINITIES, gpu=GPUS, assume=st.booleans())
-    def new_pod(self, node: str, cpu: str, affinity: str, gpu: str | None, assume: bool) -> None:
+    @rule(node=NAMES, cpu=CPUS, affinity=AFFINITIES, gpu=GPUS, app=st.sampled_from("ab"), assume=st.booleans())
+    def new_pod(self, node: str, cpu: str, affinity: str, gpu: str | None, app: str, assume: bool) -> None:
         self.count += 1
         port = self.count % 3
-        pod = a_pod(f"p{self.count}", node, cpu=cpu, affinity=affinity, requests=_gpu(gpu), port=port, claim=f"c{port}")
+        labels = {"app": app, "own": str(self.count)}
+        pod = a_pod(
+            f"p{self.count}",
+            node,
+            cpu=cpu,
+            affinity=affinity,
+            requests=_gpu(gpu),
+            port=port,
+            claim=f"c{port}",
+            labels=labels,
+        )
         if assume:
             self.cache.assume_pod(pod)
             self.assumed.add(pod.uid)
@@ -94,6 +105,13 @@ class SnapshotMachine(RuleBasedStateMachine):
             self.old = [*self.old[1 - KEPT :], (snapshot, copied(snapshot))]
         elif columns:
             snapshot.columns().requested("example.com/gpu")
+
+    @rule()
+    def ten_nodes(self) -> None:
+        """So many that the columns of the others are carried on where one comes or goes."""
+        for number in range(10):
+            self.cache.update_node(None, a_node(f"n{number}"))
+            self.nodes.add(f"n{number}")
 
     @rule()
     def prepare(self) -> None:
