@@ -66,6 +66,8 @@ def _read(name: str) -> list[tuple[str, Any]]:
         if data.startswith(GZIP):
             data = gzip.decompress(data)
         loaded = json.loads(data)
+    except json.JSONDecodeError as error:
+        raise UsageError(f"{name}:{error.lineno}: expected JSON: {error.msg}") from error
     except (ValueError, EOFError, OSError, RecursionError) as error:
         raise UsageError(f"{name}: {error}") from error
     if isinstance(loaded, dict):

@@ -174,16 +174,22 @@ def test_a_bad_scenario_is_named_and_the_others_are_answered(
 
 
 @pytest.mark.parametrize(
-    "text",
-    [pytest.param("[", id="cut off"), pytest.param("3", id="no list"), pytest.param("[" * 100_000, id="too deep")],
+    ("text", "said"),
+    [
+        pytest.param("[", ":1: expected JSON: Expecting value", id="cut off"),
+        pytest.param("\nkind: Pod\n", ":2: expected JSON: Expecting value", id="YAML"),
+        pytest.param("3", ": $: expected a list of scenarios", id="no list"),
+        pytest.param("[" * 100_000, "", id="too deep"),
+    ],
 )
 def test_what_is_no_list_of_scenarios_is_wrong_use(
-    text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    text: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert _run(tmp_path, text) == 2
     out, err = capsys.readouterr()
     assert out == ""
     assert err.startswith("gang-extender: ")
+    assert said in err
     assert err.count("\n") == 1
 
 
