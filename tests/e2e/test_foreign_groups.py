@@ -150,7 +150,8 @@ def test_volcano_s_definition_and_the_right_to_read_it_come_later(
     assert (log().count(forbidden), log().count(refused)) == (1, 2), "before it that the kind is not served"
     allow(plane, VOLCANO)
     cluster.recorder.await_bound("ps-0", "worker-0", "worker-1", within=LATER)
-    assert any("not honoured: spec.queue" in each for each in cluster.events("ps-0"))
+    said = "not honoured: spec.queue"
+    eventually(lambda: any(said in each for each in cluster.events("ps-0")), within=10, what="an event says so")
 
 
 def test_an_object_that_makes_no_sense_harms_its_own_gang(

@@ -151,7 +151,7 @@ class GangPreemption:
         found = self.search.search(situation)
         if isinstance(found, str):
             metrics.gang_preemption_attempts.labels("none").inc()
-            again = self.search.may_yet(situation)
+            again = found == messages.PREEMPTION_OUT_OF_TIME or self.search.may_yet(situation)
             with manager.lock:
                 self._queue.in_vain(gang_set)
                 if again:

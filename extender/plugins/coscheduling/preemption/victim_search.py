@@ -93,6 +93,8 @@ class VictimSearch:
         priority = min(map(manager.line.priority_of, gang_set))
         started = self.dependencies.wall() - configured.minimum_run_seconds if configured.minimum_run_seconds else None
         question = self._requests.question(gang_set, scheduler_name, snapshot)
+        # Where kube-scheduler let a member pass last, or nowhere, says nothing of nodes that victims leave: it asks again when they go.
+        question = question.asking(replace(question.request, allowed={}))
         return VictimQuestion(
             gang_set,
             self._reservations.permitted(gang_set, question),
@@ -109,7 +111,8 @@ class VictimSearch:
                 self._searched, situation, gangs, assumed, self.dependencies.pdbs()
             )
         if not isinstance(found, VictimPlan):
-            return messages.NO_VICTIMS_HELP
+            late = found.cause is planner.Cause.BUDGET
+            return messages.PREEMPTION_OUT_OF_TIME if late else messages.NO_VICTIMS_HELP
         return self.gap(situation.gang_set, situation.question.snapshot, found) or found
 
     def _searched(
@@ -143,7 +146,11 @@ class VictimSearch:
         return found
 
     def may_yet(self, situation: VictimQuestion) -> bool:
-        """Whether a pod that is not evictable now (being bound, or not running for long) will become so without an event. No lock held."""
+        """Whether the search may find victims without any event: the gang is kept from nodes for a while, as after a refusal there, or a
+        pod that is not evictable now (being bound, or not running for long) will become so. No lock held."""
+        request = situation.question.request
+        if request.allowed or request.excluded:
+            return True
         bound_by_then = set(self.dependencies.assumed()) - situation.starting - situation.released.keys()
         if situation.rules.started_before is None and not bound_by_then:
             return False

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 from unittest.mock import Mock, patch
 
 import pytest
 
 from extender.api import corev1
+from extender.plugins.coscheduling import messages
 from extender.plugins.coscheduling.dependencies import GangVictims, PreemptionDependencies, PreemptionRules
-from extender.plugins.coscheduling.planner import Placement
+from extender.plugins.coscheduling.planner import Cause, NoPlacement, Placement
 from extender.plugins.coscheduling.preemption.gang_preemption import GangPreemption
 from extender.plugins.coscheduling.preemption.planning import VictimPlan
 from extender.plugins.coscheduling.preemption.terminating_victims import TerminatingVictims
 from extender.plugins.coscheduling.preemption.victim_search import VictimSearch
 from extender.plugins.coscheduling.state.group import Group, Preempting
+from extender.plugins.coscheduling.state.refutations import How
 from tests.unit.plugins.coscheduling import preempting
 from tests.unit.plugins.coscheduling.conftest import World, node, pod, pod_group
 from tests.unit.plugins.coscheduling.kube_scheduler import group, member, on_node
@@ -129,6 +132,50 @@ def test_a_node_that_comes_ends_the_rest_after_searches_in_vain() -> None:
         assert search.call_count == 2
 
 
+Story = Callable[[World, GangPreemption], Any]
+
+
+def refused_elsewhere(world: World, preemption: GangPreemption) -> Any:
+    """kube-scheduler has refused the member on the node, which is kept in mind for a while."""
+    group = world.plugin.manager.groups["default/g"]
+    group.refuted.add("p0", "n1", How.REFUSED, world.clock.now)
+    return patch.object(VictimSearch, "search", return_value=messages.NO_VICTIMS_HELP)
+
+
+def out_of_time(world: World, preemption: GangPreemption) -> Any:
+    verdict = NoPlacement("planning took longer than its time budget", 0, 1, Cause.BUDGET)
+    return patch.object(VictimSearch, "_searched", return_value=verdict)
+
+
+def for_good(world: World, preemption: GangPreemption) -> Any:
+    return patch.object(VictimSearch, "_searched", return_value=NoPlacement("Insufficient cpu", 0, 1))
+
+
+@pytest.mark.parametrize(
+    ("story", "again"),
+    [
+        pytest.param(refused_elsewhere, True, id="while it is kept from a node"),
+        pytest.param(out_of_time, True, id="after a search that took too long"),
+        pytest.param(for_good, False, id="not where no eviction helps: an event has it planned anew"),
+    ],
+)
+def test_a_search_in_vain_is_made_again_where_time_alone_may_help(story: Story, again: bool) -> None:
+    world = World([node("n1")])
+    dependencies: Any = Mock(spec_set=PreemptionDependencies, rules=PreemptionRules(), assumed=dict, pdbs=list)
+    preemption = GangPreemption(
+        world.plugin, dependencies, TerminatingVictims(world.plugin.manager, world.plugin.events, world)
+    )
+    world.plugin.on_pod_group(None, pod_group("g", 1))
+    world.create(pod("p0", "g", cpu="9", priority=1))
+    preemption.priorities.follow(None, pod("low", node_name="n1"))
+    with story(world, preemption) as search:
+        preemption.refused(world.plugin.manager.groups["default/g"], "gang-scheduler")
+        preemption.search_waiting()
+        world.clock.now += 60.0
+        preemption.search_waiting()
+        assert search.call_count == (2 if again else 1)
+
+
 def test_where_any_member_may_go_a_gang_preempts_a_part_of_another() -> None:
     kube = preempting.Preempting(
         World([node(f"n{number}", "1") for number in range(3)]), PreemptionRules(gang_victims=GangVictims.ANY)
@@ -182,3 +229,16 @@ def test_a_gang_does_not_wait_for_a_pod_on_its_nodes_that_goes_without_making_ro
     kube.delete(kube.pods[low.uid])
     kube.run()
     assert kube.running() == {"slow", "vip0", "vip1"}
+
+
+def test_a_gang_preempts_though_kube_scheduler_has_no_node_for_its_members_and_asks_about_none() -> None:
+    """It asks about a member again only when something goes, which nothing does where all is full."""
+    kube = preempting.Preempting(World([node(f"n{number}", "1") for number in range(2)]))
+    kube.apply(*(group(f"low{number}", 1) for number in range(2)), group("vip", 2))
+    kube.create(*(on_node(member(f"low{number}", f"low{number}"), f"n{number}") for number in range(2)))
+    kube.create(*(of_priority(member(f"vip{number}", "vip", gated=True), 10) for number in range(2)))
+    vip = kube.world.plugin.manager.groups["default/vip"]
+    for uid in vip.members:
+        vip.refuted.sleeps(uid, 0)
+    kube.passes(10)
+    assert kube.running("vip") == {"vip0", "vip1"}
