@@ -93,8 +93,6 @@ class VictimSearch:
         priority = min(map(manager.line.priority_of, gang_set))
         started = self.dependencies.wall() - configured.minimum_run_seconds if configured.minimum_run_seconds else None
         question = self._requests.question(gang_set, scheduler_name, snapshot)
-        # Where kube-scheduler let a member pass last, or nowhere, says nothing of nodes that victims leave: it asks again when they go.
-        question = question.asking(replace(question.request, allowed={}))
         return VictimQuestion(
             gang_set,
             self._reservations.permitted(gang_set, question),

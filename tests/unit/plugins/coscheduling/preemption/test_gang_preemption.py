@@ -229,16 +229,3 @@ def test_a_gang_does_not_wait_for_a_pod_on_its_nodes_that_goes_without_making_ro
     kube.delete(kube.pods[low.uid])
     kube.run()
     assert kube.running() == {"slow", "vip0", "vip1"}
-
-
-def test_a_gang_preempts_though_kube_scheduler_has_no_node_for_its_members_and_asks_about_none() -> None:
-    """It asks about a member again only when something goes, which nothing does where all is full."""
-    kube = preempting.Preempting(World([node(f"n{number}", "1") for number in range(2)]))
-    kube.apply(*(group(f"low{number}", 1) for number in range(2)), group("vip", 2))
-    kube.create(*(on_node(member(f"low{number}", f"low{number}"), f"n{number}") for number in range(2)))
-    kube.create(*(of_priority(member(f"vip{number}", "vip", gated=True), 10) for number in range(2)))
-    vip = kube.world.plugin.manager.groups["default/vip"]
-    for uid in vip.members:
-        vip.refuted.sleeps(uid, 0)
-    kube.passes(10)
-    assert kube.running("vip") == {"vip0", "vip1"}
