@@ -112,10 +112,8 @@ class GangPreemption:
             due = manager.line.in_order(self._queue.due(manager.groups))
         until = manager.clock() + TURN_SECONDS
         for group in due:
-            if manager.clock() >= until:
-                self._with.submit(
-                    "preempt", self.search_waiting
-                )  # the others, when what else there is to do has had its turn
+            if manager.clock() >= until:  # the others have their turn when what else there is to do has had its own
+                self._with.submit("preempt", self.search_waiting)
                 return
             with manager.lock:
                 scheduler_name = self._queue.pop(group)
@@ -172,6 +170,18 @@ class GangPreemption:
         with self._manager.lock:
             self.coscheduling.dispatcher.steering.ungate(situation.gang_set[0].key, pods)
         self.coscheduling.dispatcher.steering.carry_out()
+
+    def member_may_preempt(self, member: corev1.Pod, candidates: frozenset[str]) -> None:
+        """kube-scheduler asks where pods may be evicted for one member of a gang that is to start. Returns at once."""
+        manager = self._manager
+        with manager.lock:
+            group = manager.find(member)
+            if group is None or member.uid not in group.members:
+                return
+            planned = manager.slots.get(member.uid) is not None
+            opened = group.refuted.may_preempt(member.uid, candidates, planned=planned)
+        if opened:
+            self.refused(group, member.spec.scheduler_name)
 
     # The decision
 
@@ -268,6 +278,7 @@ class GangPreemption:
         self.room.wait_for(gang_set, preempting)
         for group in gang_set:
             group.stop(Diagnosis(UnschedulableReason.PREEMPTING, messages.PREEMPTING, manager.clock()))
+            group.refuted.has_preempted()
             self._queue.succeeded(group)
 
     def _carry_out(

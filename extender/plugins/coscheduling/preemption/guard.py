@@ -97,6 +97,9 @@ class PreemptionGuard:
     steering: OrderedSteering = field(kw_only=True)
     gang_victims: GangVictims = field(kw_only=True, default=GangVictims.WHOLE_OR_SURPLUS)
     domains: GangSetDomains | None = field(kw_only=True, default=None)
+    member_may_preempt: Callable[[corev1.Pod, frozenset[str]], None] = field(
+        kw_only=True, default=lambda member, candidates: None
+    )
 
     def review(self, preemptor: corev1.Pod, candidates: Sequence[Candidate]) -> Sequence[Candidate]:
         """The candidates that may be used, with the victims that they need; empty is a veto.
@@ -132,6 +135,7 @@ class PreemptionGuard:
         node_name = candidates[0].name
         if veto is Veto.GANG_MEMBER:
             self.waiting.note_extra(preemptor, node_name)
+            self.member_may_preempt(preemptor, frozenset(candidate.name for candidate in candidates))
         elif veto is Veto.GANG_FRACTION:
             victims = [victim for candidate in candidates for victim in candidate.victims.pods]
             with self.manager.lock:

@@ -51,6 +51,7 @@ class Preemption:
         self._waiting = WaitingPreemptors(
             self._manager, coscheduling.dependencies, steering, self._any_node, self._rest.allowed
         )
+        self.gangs = GangPreemption(coscheduling, dependencies, self._terminating)
         self.guard = PreemptionGuard(
             self._manager,
             coscheduling.holds,
@@ -64,8 +65,8 @@ class Preemption:
             steering=steering,
             gang_victims=dependencies.rules.gang_victims,
             domains=GangSetDomains(self._manager, coscheduling.dependencies.topology),
+            member_may_preempt=self.gangs.member_may_preempt,
         )
-        self.gangs = GangPreemption(coscheduling, dependencies, self._terminating)
         coscheduling.rounds.on_no_room(self.gangs.refused)
         changes: Sequence[Observer] = (self._terminating.on_pod, self._rest.on_pod, self._waiting.on_pod)
         self._of_changes = changes

@@ -22,6 +22,7 @@ from extender.plugins.coscheduling.dependencies import PREEMPTED, Verdict, Verdi
 from extender.plugins.coscheduling.events.gang_scheduler import GangScheduler
 from extender.plugins.coscheduling.events.group_events import GroupEvents
 from extender.plugins.coscheduling.preemption.waiting_preemptors import PreemptionQueue
+from extender.plugins.coscheduling.scheduling.lost_slots import recheck
 from extender.plugins.coscheduling.state.diagnosis import Diagnosis, UnschedulableReason
 from extender.plugins.coscheduling.state.gang_sets import gang_set_of
 from extender.plugins.coscheduling.state.group import Group, Preempting
@@ -187,7 +188,7 @@ class VictimTermination:
         self._send_if_free(gang_set)
 
     def _send_if_free(self, gang_set: Sequence[Group]) -> None:
-        manager = self._manager
+        manager, snapshot = self._manager, self.coscheduling.dependencies.newest_snapshot()
         with manager.lock:
             if any(group.preempting is None or group.preempting.waits_for for group in gang_set):
                 return
@@ -198,7 +199,9 @@ class VictimTermination:
                 for place in manager.slots.of_group(group.key):
                     manager.slots.reserve(replace(place, expires=expires))
                 manager.permitted[group.key] = True
-            # A place may have been lost meanwhile, with its node.
+            # A place may have been lost meanwhile, with its node; one on a node that was closed is no good now.
+            names = {place.node_name for group in gang_set for place in manager.slots.of_group(group.key)}
+            recheck(manager, names, snapshot)
             lacking = [group.key for group in gang_set if not group.planned]
             manager.queue.move_to_active(lacking)
         log.info("room for a preempting gang is free group=%s", gang_set[0].key)

@@ -92,7 +92,7 @@ class VictimSearch:
         manager, configured = self._manager, self.dependencies.rules
         priority = min(map(manager.line.priority_of, gang_set))
         started = self.dependencies.wall() - configured.minimum_run_seconds if configured.minimum_run_seconds else None
-        question = self._requests.question(gang_set, scheduler_name, snapshot)
+        question = self._requests.question(gang_set, scheduler_name, snapshot, evicting=True)
         return VictimQuestion(
             gang_set,
             self._reservations.permitted(gang_set, question),
@@ -145,9 +145,10 @@ class VictimSearch:
 
     def may_yet(self, situation: VictimQuestion) -> bool:
         """Whether the search may find victims without any event: the gang is kept from nodes for a while, as after a refusal there, or a
-        pod that is not evictable now (being bound, or not running for long) will become so. No lock held."""
+        pod that is not evictable now (being bound, or not running for long) will become so. A member that may have no node at all is
+        no reason: kube-scheduler asks about it first. No lock held."""
         request = situation.question.request
-        if request.allowed or request.excluded:
+        if request.excluded or any(request.allowed.values()):
             return True
         bound_by_then = set(self.dependencies.assumed()) - situation.starting - situation.released.keys()
         if situation.rules.started_before is None and not bound_by_then:

@@ -83,14 +83,18 @@ class PlanRequests:
         allowed: Mapping[str, frozenset[str]] | None = None,
         *,
         caller: str = "",
+        evicting: bool = False,
     ) -> PlanQuestion:
-        """What is to be planned for the gang set now. It costs the gang set's own members and places, and what has changed."""
+        """What is to be planned for the gang set now. It costs the gang set's own members and places, and what has changed.
+
+        evicting: pods may be evicted for it."""
         priority = self._priority(gang_set)
         overlay = self.overlays.against(priority)
         own = [place for group in gang_set for place in self._manager.slots.of_group(group.key)]
         beside = [_place(place) for place in own if not place.holds_against(priority)]
         nominated = self.nominated(gang_set, priority)
-        request = self._request(gang_set, scheduler_name, allowed or {}, caller)
+        confined = self._confined(gang_set, evicting=evicting)
+        request = self._request(gang_set, scheduler_name, {**confined, **(allowed or {})}, caller)
         return PlanQuestion(
             replace(request, promised=[*beside, *nominated]),
             overlay.over(snapshot),
@@ -128,7 +132,7 @@ class PlanRequests:
             members=members,
             needed=needed if tree is None else least_needed(tree),
             tree=tree,
-            allowed={**self._confined(gang_set), **allowed},
+            allowed=allowed,
             excluded=self._excluded(gang_set),
             topology=topology_of(
                 self.topology, [spec.topology for spec in map(self._manager.specs.of, gang_set) if spec]
@@ -185,9 +189,10 @@ class PlanRequests:
         now = self._manager.clock()
         return frozenset(pair for group in gang_set for pair in group.refuted.left_out(now))
 
-    def _confined(self, gang_set: Iterable[Group]) -> dict[str, frozenset[str]]:
+    def _confined(self, gang_set: Iterable[Group], *, evicting: bool) -> dict[str, frozenset[str]]:
         now, epoch = self._manager.clock(), self._manager.notes.cluster_epoch
-        return {uid: nodes for group in gang_set for uid, nodes in group.refuted.confined(now, epoch).items()}
+        found = (group.refuted.confined(now, epoch, evicting=evicting) for group in gang_set)
+        return {uid: nodes for each in found for uid, nodes in each.items()}
 
     def nominated(self, gang_set: Sequence[Group], priority: int) -> list[tuple[str, PodInfo]]:
         """Nominations made by others; ours are slots."""

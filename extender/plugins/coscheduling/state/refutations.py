@@ -59,6 +59,9 @@ LEFT_OUT = Retry(2.0, 64.0)  # a place that was refuted
 QUOTED_AFTER = 3  # refusals
 NOWHERE: frozenset[str] = frozenset()
 NO_EPOCH = -1  # for one that, whenever it comes, was woken by something that we have not seen
+ENOUGH_CANDIDATES = (
+    100  # minCandidateNodesAbsolute: of as many there may be more, which kube-scheduler has not looked at
+)
 
 
 class How(StrEnum):
@@ -94,12 +97,16 @@ class Refutations:
     So the member is confined to the nodes that it says nothing about, as long and until the cluster changes (epoch); without
     that a gang would be led from node to node through the whole cluster. One that no node was left for sleeps: no patch wakes
     it, so it has no place in any plan until kube-scheduler asks about it.
+
+    A plan that evicts pods may give it more: the candidates of its last preempt call, on which kube-scheduler's filters would let it
+    pass without pods of lower priority. What a call says is good for one such plan.
     """
 
     def __init__(self) -> None:
         self._pairs: dict[Pair, _LeftOut] = {}  # the latest last
         self._confined: dict[str, _Confined] = {}
         self._asleep: dict[str, int] = {}  # UID -> epoch
+        self._candidates: dict[str, frozenset[str]] = {}
 
     def add(self, uid: str, node_name: str, how: How, now: float) -> None:
         metrics.plan_refuted.labels(how).inc()
@@ -121,16 +128,34 @@ class Refutations:
     def came(self, uid: str, epoch: int) -> bool:
         """kube-scheduler asks about it: a node has passed its filters. Whether that is news to what was decided of the gang: it
         was woken by what changed the cluster, or by what we do not see."""
+        self._candidates.pop(uid, None)
         news = self._asleep.pop(uid, epoch) != epoch
         if (confined := self._confined.get(uid)) is not None and not confined.nodes:
             del self._confined[uid]
             return True
         return news
 
-    def confined(self, now: float, epoch: int) -> dict[str, frozenset[str]]:
-        """UID -> the only nodes that it may have."""
+    def may_preempt(self, uid: str, candidates: frozenset[str], *, planned: bool) -> bool:
+        """kube-scheduler asks where pods may be evicted for it. planned: it has a slot, and may be refused that: the call comes first.
+        Returns whether this opens nodes to a member that was kept from them."""
+        kept = uid in self._asleep or uid in self._confined
+        if not (kept or planned) or self._candidates.get(uid) == candidates:
+            return False
+        self._candidates[uid] = next((each for each in self._candidates.values() if each == candidates), candidates)
+        return kept
+
+    def has_preempted(self) -> None:
+        """A plan that evicts pods was made of what preempt calls said."""
+        self._candidates.clear()
+
+    def confined(self, now: float, epoch: int, *, evicting: bool = False) -> dict[str, frozenset[str]]:
+        """UID -> the only nodes that it may have. evicting: in a plan that evicts pods."""
         nodes = {uid: each.nodes for uid, each in self._confined.items() if each.until > now and each.epoch == epoch}
-        return nodes | dict.fromkeys(self._asleep, NOWHERE)
+        nodes |= dict.fromkeys(self._asleep, NOWHERE)
+        if not (evicting and self._candidates):
+            return nodes
+        candidates = {uid: self._candidates.get(uid, NOWHERE) for uid in nodes}
+        return {uid: nodes[uid] | more for uid, more in candidates.items() if len(more) < ENOUGH_CANDIDATES}
 
     def nowhere(self, now: float, epoch: int) -> set[str]:
         """UIDs of those that no plan has a place for."""
@@ -158,10 +183,9 @@ class Refutations:
     def forget(self, uid: str) -> None:
         for pair in [pair for pair in self._pairs if pair[0] == uid]:
             del self._pairs[pair]
-        self._confined.pop(uid, None)
-        self._asleep.pop(uid, None)
+        for noted in (self._confined, self._asleep, self._candidates):
+            noted.pop(uid, None)
 
     def clear(self) -> None:
-        self._pairs.clear()
-        self._confined.clear()
-        self._asleep.clear()
+        for noted in (self._pairs, self._confined, self._asleep, self._candidates):
+            noted.clear()

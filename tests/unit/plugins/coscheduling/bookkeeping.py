@@ -197,7 +197,12 @@ def _errors(manager: PodGroupManager, group: Group) -> Iterable[str]:
 
 def _refuted(manager: PodGroupManager, group: Group) -> Iterable[str]:
     refuted = group.refuted
-    uids = {uid for uid, _ in refuted._pairs} | refuted._confined.keys() | refuted._asleep.keys()
+    uids = (
+        {uid for uid, _ in refuted._pairs}
+        | refuted._confined.keys()
+        | refuted._asleep.keys()
+        | refuted._candidates.keys()
+    )
     return (f"{uid} is no member" for uid in sorted(uids - group.members.keys()))
 
 

@@ -9,6 +9,7 @@ from unittest.mock import Mock, patch
 import pytest
 
 from extender.api import corev1
+from extender.framework.preemption.candidate import Candidate, Victims
 from extender.plugins.coscheduling import messages
 from extender.plugins.coscheduling.dependencies import GangVictims, PreemptionDependencies, PreemptionRules
 from extender.plugins.coscheduling.planner import Cause, NoPlacement, Placement
@@ -142,6 +143,12 @@ def refused_elsewhere(world: World, preemption: GangPreemption) -> Any:
     return patch.object(VictimSearch, "search", return_value=messages.NO_VICTIMS_HELP)
 
 
+def asleep(world: World, preemption: GangPreemption) -> Any:
+    """kube-scheduler has found it no node at all."""
+    world.plugin.manager.groups["default/g"].refuted.sleeps("p0", 0)
+    return patch.object(VictimSearch, "search", return_value=messages.NO_VICTIMS_HELP)
+
+
 def out_of_time(world: World, preemption: GangPreemption) -> Any:
     verdict = NoPlacement("planning took longer than its time budget", 0, 1, Cause.BUDGET)
     return patch.object(VictimSearch, "_searched", return_value=verdict)
@@ -155,6 +162,7 @@ def for_good(world: World, preemption: GangPreemption) -> Any:
     ("story", "again"),
     [
         pytest.param(refused_elsewhere, True, id="while it is kept from a node"),
+        pytest.param(asleep, False, id="not while it may have none: kube-scheduler's next preempt call has it made"),
         pytest.param(out_of_time, True, id="after a search that took too long"),
         pytest.param(for_good, False, id="not where no eviction helps: an event has it planned anew"),
     ],
@@ -229,3 +237,85 @@ def test_a_gang_does_not_wait_for_a_pod_on_its_nodes_that_goes_without_making_ro
     kube.delete(kube.pods[low.uid])
     kube.run()
     assert kube.running() == {"slow", "vip0", "vip1"}
+
+
+def full_cluster(nodes: int, gated: bool = False) -> preempting.Preempting:
+    """On each node runs a pod of lower priority, a gang of its own, than that of the two members that have come."""
+    kube = preempting.Preempting(World([node(f"n{number}", "1") for number in range(nodes)]))
+    kube.apply(*(group(f"low{number}", 1) for number in range(nodes)), group("vip", 2))
+    kube.create(*(on_node(member(f"low{number}", f"low{number}"), f"n{number}") for number in range(nodes)))
+    kube.create(*(of_priority(member(f"vip{number}", "vip", gated=gated), 10) for number in range(2)))
+    return kube
+
+
+def cordon(kube: preempting.Preempting, name: str) -> None:
+    old, kube.world.nodes[name] = kube.world.nodes[name], node(name, "1", unschedulable=True)
+    kube.plugin.on_node(old, kube.world.nodes[name])
+
+
+@pytest.mark.parametrize("gone", [pytest.param(0, id="before any has gone"), pytest.param(1, id="while one is left")])
+def test_a_gang_preempts_anew_where_a_node_of_its_plan_is_cordoned_while_its_victims_go(gone: int) -> None:
+    """It was sent there, and waited for a minute until its plan expired."""
+    kube = full_cluster(4)
+    kube.run()
+    victims = kube.ending()
+    kube.delete(*victims[:gone])
+    cordon(kube, victims[1].node_name)
+    kube.delete(*victims[gone:])
+    kube.passes(3)
+    assert kube.running("vip") == {"vip0", "vip1"}
+    assert len(kube.running("low")) == 1, "of four, two on the nodes that it has, one on the node that was closed"
+
+
+def test_a_gang_preempts_anew_where_kube_scheduler_has_no_node_for_its_members_but_candidates_for_preemption() -> None:
+    """Of a member that its own filters refuse everywhere it asks no extender to filter nodes: on a full cluster never again."""
+    kube = full_cluster(4, gated=True)
+    kube.run()
+    kube.delete(*kube.ending())
+    kube.world.run_tasks()
+    kube.wake()  # both have places on n0 and n1, and are let in
+    cordoned = node("n1", "1", unschedulable=True)
+    old, kube.world.nodes["n1"] = kube.world.nodes["n1"], cordoned
+    kube.create(on_node(member("other", ""), "n0"))
+    kube.attempt("default/vip0")
+    kube.attempt("default/vip1")
+    kube.plugin.on_node(old, cordoned)
+    kube.passes(5)
+    assert kube.running() == {"other", "vip0", "vip1"}
+
+
+HUNDRED = [f"m{number}" for number in range(100)]
+
+
+@pytest.mark.parametrize(
+    ("asked", "evicted"),
+    [
+        pytest.param({}, set(), id="not for one about which it has not asked"),
+        pytest.param({"vip0": ["n2"]}, set(), id="nor for a gang of which it has asked about one alone"),
+        pytest.param({"vip0": ["n2"], "vip1": ["n3"]}, {"low2", "low3"}, id="on its candidates"),
+        pytest.param({"vip0": ["n2"], "vip1": ["n2"]}, set(), id="not beyond them"),
+        pytest.param({"vip0": ["n2"], "vip1": HUNDRED}, {"low1", "low2"}, id="beyond a hundred, which may not be all"),
+    ],
+)
+def test_for_members_that_kube_scheduler_has_no_node_for_pods_are_evicted_where_it_names_candidates(
+    asked: dict[str, list[str]], evicted: set[str]
+) -> None:
+    """What keeps them from other nodes may be a device, or a filter that the extender does not know."""
+    kube = full_cluster(4)
+    kube.active.clear()
+    vip = kube.world.plugin.manager.groups["default/vip"]
+    for uid in vip.members:
+        vip.refuted.sleeps(uid, 0)
+    kube.world.run_tasks()
+    for name, candidates in asked.items():
+        offered = [Candidate(each, Victims((kube.pods["default/low0"],))) for each in candidates]
+        assert not kube.preemption.guard.review(kube.pods[f"default/{name}"], offered)
+    for _ in range(3):
+        kube.world.clock.now += 60.0
+        kube.plugin.tick()
+        kube.world.run_tasks()
+        kube.wake()
+    assert {pod.name for pod in kube.ending()} == evicted
+    if evicted:
+        kept = vip.refuted.confined(kube.world.clock.now, 0, evicting=True)
+        assert not any(kept.values()), "what a call says is good for one preemption"

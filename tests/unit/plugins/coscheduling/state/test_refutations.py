@@ -46,6 +46,47 @@ def test_each_pair_has_its_own_time() -> None:
     assert refutations.times == 3, "what is over counts on"
 
 
+def test_what_kube_scheduler_says_of_candidates_is_good_for_one_preemption() -> None:
+    refuted = Refutations()
+    refuted.sleeps("p0", 0)
+    assert refuted.may_preempt("p0", frozenset({"n1"}), planned=False)
+    assert not refuted.may_preempt("p0", frozenset({"n1"}), planned=False), "nothing new"
+    refuted.has_preempted()
+    assert refuted.confined(0.0, 0, evicting=True) == {"p0": frozenset()}
+    assert refuted.may_preempt("p0", frozenset({"n1"}), planned=False)
+
+
+@pytest.mark.parametrize(
+    ("planned", "kept", "expected"),
+    [
+        pytest.param(
+            True, False, {"p0": frozenset({"n1"})}, id="of one that has a slot: the call comes before its refusal"
+        ),
+        pytest.param(False, True, {"p0": frozenset({"n1"})}, id="of one that was refused before"),
+        pytest.param(False, False, {"p0": frozenset()}, id="not of one that nothing keeps from any node"),
+    ],
+)
+def test_candidates_are_noted(planned: bool, kept: bool, expected: dict[str, frozenset[str]]) -> None:
+    refuted = Refutations()
+    if kept:
+        refuted.sleeps("p0", 0)
+    refuted.may_preempt("p0", frozenset({"n1"}), planned=planned)
+    refuted.sleeps("p0", 0)
+    assert refuted.confined(0.0, 0, evicting=True) == expected
+    assert refuted.confined(0.0, 0) == {"p0": frozenset()}, "in a plan that evicts no pod"
+    refuted.came("p0", 0)
+    refuted.sleeps("p0", 0)
+    assert refuted.confined(0.0, 0, evicting=True) == {"p0": frozenset()}, "a call belongs to its attempt"
+
+
+def test_candidates_open_nodes_beside_those_offered() -> None:
+    refuted = Refutations()
+    refuted.add("p0", "n1", How.NOT_OFFERED, 100.0)
+    refuted.confine("p0", "n1", frozenset({"n2"}), 0)
+    assert refuted.may_preempt("p0", frozenset({"n3"}), planned=True)
+    assert refuted.confined(101.0, 0, evicting=True) == {"p0": frozenset({"n2", "n3"})}
+
+
 def test_what_is_of_a_pod_goes_with_it() -> None:
     refutations = Refutations()
     for uid in ("p0", "p1", "p0"):
