@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 T = TypeVar("T")
 
-STEP_SECONDS = 0.005
+STEP_SECONDS = 0.002
 SORTED_AT_ONCE = 5_000
 # Not 0: gevent runs up to fifty callbacks, of which each sleep(0) is one, before it looks for I/O and timers again.
 PAUSE_SECONDS = 1e-6

@@ -13,6 +13,7 @@ from typing import Any
 from extender.api import corev1
 from extender.backend.cache.cache import Cache
 from extender.backend.queue.nominator import Nominator
+from extender.config.types import ExtenderConfiguration
 from extender.plugins.coscheduling.dependencies import here
 from tests.fakes.planning import planning_judge
 from tests.objects import HOSTNAME, ZONE, make_node, make_pod, make_pod_group
@@ -77,7 +78,7 @@ def plan_all(cluster: Cluster) -> None:
 
 def plan_seconds(cache: Cache, gangs: int) -> float:
     """CPU of this thread: on a machine that is shared it says more than the clock."""
-    cluster = Cluster(cache)
+    cluster = Cluster(cache, max_held_binds=ExtenderConfiguration().max_held_binds)
     add_gangs(cluster, gangs)
     gc.collect()
     began = time.thread_time()

@@ -18,9 +18,9 @@ def test_others_run_after_each_step_of_some_milliseconds() -> None:
 
     steps = ShortSteps(lambda: now[0], sleep)
     for _ in range(12):
-        now[0] += short_steps.STEP_SECONDS / 4
+        now[0] += short_steps.STEP_SECONDS / 4 + 1e-9
         steps.pause_if_due()
-    assert [at for at, _ in pauses] == [0.005, 1.01, 2.015]
+    assert [at for at, _ in pauses] == [0.002, 1.004, 2.006]
     assert {seconds for _, seconds in pauses} == {short_steps.PAUSE_SECONDS}
 
 

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from copy import copy
@@ -67,8 +68,10 @@ class Gang(ABC):
         self.choose(self.choices[0])
 
     def choose(self, parts: Sequence[Part]) -> None:
-        """Which members are which slices."""
-        self.layout: Layout[Any] = Layout(self.scope.domains, self, parts, self.kinds, self.deadline)
+        """Which members are which slices. The layout does not keep the gang alive: all that a plan has made goes with it, and is not
+        left to the collector of cycles."""
+        ground: Any = weakref.proxy(self)
+        self.layout: Layout[Any] = Layout(self.scope.domains, ground, parts, self.kinds, self.deadline)
 
     @abstractmethod
     def nothing(self) -> Any:

@@ -86,10 +86,10 @@ class GangObserver:
             keys = list(manager.groups)
         for some in in_parts(keys):
             with manager.lock:
-                groups = [group for key in some if (group := manager.groups.get(key)) is not None]
                 looked = [
-                    manager.quarantine.for_gang(group.key, "observer", partial(self._look, group), None)
-                    for group in groups
+                    manager.quarantine.for_gang(key, "observer", partial(self._look, group), None)
+                    for key in some
+                    if (group := manager.groups.get(key)) is not None
                 ]
             for telling in filter(None, looked):
                 self.dependencies.verdicts.decided(*telling)

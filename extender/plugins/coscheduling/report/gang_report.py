@@ -106,8 +106,9 @@ class GangReport:
         found = []
         for some in by_turns(keys):
             with manager.lock:
-                groups = [group for key in some if (group := manager.groups.get(key)) is not None]
-                found += [self.line_of(group, line) for group in groups]
+                for key in some:
+                    if (group := manager.groups.get(key)) is not None:
+                        found.append(self.line_of(group, line))
         return sorted(found, key=lambda gang: (gang.place or len(keys) + 1, gang.key))
 
     def status(self, key: str) -> GangStatus | None:

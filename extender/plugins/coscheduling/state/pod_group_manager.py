@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import math
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
-from itertools import islice
 from typing import TypeVar
 
 from extender.api import corev1
@@ -36,7 +36,8 @@ from extender.plugins.coscheduling.state.manager.starts_under_way import StartsU
 from extender.plugins.coscheduling.state.slots import Slots
 
 T = TypeVar("T")
-AT_ONCE = 50  # groups that are looked at under one hold of the lock
+AT_ONCE = 50  # groups that are looked at under one hold of the lock,
+PART_SECONDS = 0.001  # but for what one of them takes
 
 
 def wall_clock() -> datetime:
@@ -247,14 +248,27 @@ class PodGroupManager:
         ]
 
 
-def in_parts(keys: Iterable[T]) -> Iterator[list[T]]:
-    """For a walk over all groups: as many as may be looked at under one hold of the lock."""
+def in_parts(keys: Iterable[T]) -> Iterator[Iterator[T]]:
+    """For a walk over all groups: as many as may be looked at under one hold of the lock, fewer where that takes long. Each part is to be
+    read to its end, once, before the next."""
     rest = iter(keys)
-    while part := list(islice(rest, AT_ONCE)):
-        yield part
+    for first in rest:
+        yield _part(first, rest)
 
 
-def by_turns(keys: Iterable[T]) -> Iterator[list[T]]:
+def _part(first: T, rest: Iterator[T]) -> Iterator[T]:
+    until = time.perf_counter() + PART_SECONDS
+    yield first
+    for _ in range(AT_ONCE - 1):
+        if time.perf_counter() >= until:
+            return
+        try:
+            yield next(rest)
+        except StopIteration:
+            return
+
+
+def by_turns(keys: Iterable[T]) -> Iterator[Iterator[T]]:
     """The same parts; between two of them answers have their turn. No lock held."""
     for number, part in enumerate(in_parts(keys)):
         if number:

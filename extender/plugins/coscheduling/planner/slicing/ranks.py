@@ -83,8 +83,9 @@ def _exchanged(steps: Sequence[Step], layout: Layout[Any], place: Sequence[int])
     def whole(part: Part) -> bool:
         return all(placed.get(leaf, 0) == len(leaf.uids) for leaf in part.leaves())
 
-    def exchange(own: Sequence[Part], places_of: Sequence[Part]) -> None:
-        """own: parts; places_of: the parts that have their places so far, in the same order."""
+    pending: list[tuple[Sequence[Part], Sequence[Part]]] = [(layout.parts, layout.parts)]
+    while pending:  # parts, and those that have their places so far, in the same order
+        own, places_of = pending.pop()
         alike: dict[Hashable, list[int]] = {}
         for number, part in enumerate(places_of):
             if not part.pinned and whole(part):
@@ -97,9 +98,7 @@ def _exchanged(steps: Sequence[Step], layout: Layout[Any], place: Sequence[int])
         for number, part in enumerate(own):
             other = places_of[order[number]]
             if part.inside:
-                exchange(part.inside, other.inside)
+                pending.append((part.inside, other.inside))
             else:
                 result[other] = part
-
-    exchange(layout.parts, layout.parts)
     return result

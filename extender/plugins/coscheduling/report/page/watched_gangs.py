@@ -22,10 +22,11 @@ from extender.plugins.coscheduling.report.page.stopwatch import Stopwatch
 from extender.plugins.coscheduling.scheduling.phases import others_count, own_situation
 from extender.plugins.coscheduling.state.group import Group
 from extender.plugins.coscheduling.state.manager.line import Order
-from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager, by_turns, in_parts
+from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager, by_turns
 
 TURNS = 10  # of that many updates one looks at a gang closely
 OTHERS_SECONDS = 5.0  # how soon a gang is looked at again that others have a part in
+AT_ONCE = 50  # under one hold of the lock
 OTHERS_AT_ONCE = 25  # of those in one update
 UNKNOWN = object()  # the situation of a gang that it cannot be read off
 
@@ -99,7 +100,7 @@ class WatchedGangs:
     def _compare(self, keys: Sequence[str]) -> list[str]:
         """The keys of gangs that are not as they were. All are looked at; in each update some of them closely, others in the next."""
         stale: list[str] = []
-        parts = list(in_parts(keys))
+        parts = [keys[first : first + AT_ONCE] for first in range(0, len(keys), AT_ONCE)]
         turns = min(TURNS, len(parts))
         self._turn += 1
         may_be_due = OTHERS_AT_ONCE

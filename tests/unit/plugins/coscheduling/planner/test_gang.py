@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+
 import pytest
 
 from extender.plugins.coscheduling.planner import Cause, DomainFit
@@ -37,3 +39,21 @@ def test_without_a_required_level_the_verdict_names_no_domain(of: PodBuilder) ->
 def test_a_gang_that_fits_nowhere_is_short_of_what_the_members_without_a_place_ask_for() -> None:
     verdict = refused(plan([node("n1").info(), node("n2", cpu=2).info()], gang(3, member(cpu=4))))
     assert (verdict.placed, verdict.needed, verdict.missing) == (1, 3, 8000)
+
+
+@BOTH_WAYS
+@pytest.mark.parametrize("nodes", [pytest.param(3, id="that fits"), pytest.param(1, id="that does not")])
+def test_what_a_plan_has_made_goes_with_it(nodes: int, of: PodBuilder) -> None:
+    """What is left in cycles is looked for by Python's collector, while no call is answered."""
+    cluster = [node(f"n{number}", zone="a", rack="r1").info() for number in range(nodes)]
+    members = gang(3, of)
+    wanted = topology(required="rack")
+    plan(cluster, members, topology=wanted)  # what is kept for later plans is made
+    gc.collect()
+    gc.disable()
+    try:
+        plan(cluster, members, topology=wanted)
+        left = gc.collect()
+    finally:
+        gc.enable()
+    assert left == 0

@@ -59,7 +59,7 @@ def test_gangs_are_read_some_at_a_time_and_pods_on_a_native_thread(
     kube.world.run_tasks()
     assert walked == [True]
     assert sum(at_once) == GANGS + 1
-    assert max(at_once) == AT_ONCE
+    assert max(at_once) <= AT_ONCE
     assert len(kube.evictions.asked) == 1
 
 

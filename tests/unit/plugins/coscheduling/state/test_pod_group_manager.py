@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from datetime import UTC
 from unittest.mock import Mock
 
@@ -222,8 +223,23 @@ def test_which_members_can_be_given_a_place(manager: PodGroupManager, made: core
     assert [info.pod for info in manager.plannable(group, "ours")] == ([made] if plannable else [])
 
 
-def test_all_groups_are_looked_at_a_few_at_a_time() -> None:
-    keys = [str(number) for number in range(2 * AT_ONCE + 1)]
-    parts = list(in_parts(keys))
-    assert [len(part) for part in parts] == [AT_ONCE, AT_ONCE, 1]
+@pytest.mark.parametrize(
+    ("seconds", "expected"),
+    [
+        pytest.param(0.0, [AT_ONCE, AT_ONCE, 1], id="where it costs nothing"),
+        pytest.param(0.0004, [3] * 33 + [2], id="where each costs 0.4 ms"),
+        pytest.param(0.1, [1] * 101, id="where one is all that there is time for"),
+    ],
+)
+def test_all_groups_are_looked_at_a_few_at_a_time(
+    seconds: float, expected: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keys, now, parts = [str(number) for number in range(2 * AT_ONCE + 1)], [0.0], list[list[str]]()
+    monkeypatch.setattr(time, "perf_counter", lambda: now[0])
+    for some in in_parts(keys):
+        parts.append([])
+        for key in some:
+            parts[-1].append(key)
+            now[0] += seconds
+    assert [len(part) for part in parts] == expected
     assert [key for part in parts for key in part] == keys

@@ -11,9 +11,9 @@ from msgspec.structs import replace
 
 from extender.plugins.coscheduling.report.gang_observer import Seen
 from extender.plugins.coscheduling.report.gang_status import GangSummary
+from extender.plugins.coscheduling.report.page import watched_gangs
 from extender.plugins.coscheduling.report.page.picture import Picture
 from extender.plugins.coscheduling.report.page.watched_gangs import OTHERS_SECONDS, TURNS, WatchedGangs
-from extender.plugins.coscheduling.state import pod_group_manager
 from extender.plugins.coscheduling.state.group import Group
 from tests.unit.plugins.coscheduling.conftest import World, node
 from tests.unit.plugins.coscheduling.kube_scheduler import KubeScheduler, group, members
@@ -90,7 +90,7 @@ def act(kube: KubeScheduler, chance: random.Random) -> None:
 def test_after_any_history_the_page_shows_the_list_that_is_made_anew(
     kube: KubeScheduler, page: Page, seed: int, at_once: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pod_group_manager, "AT_ONCE", at_once)
+    monkeypatch.setattr(watched_gangs, "AT_ONCE", at_once)
     chance = random.Random(seed)
     for _ in range(150):
         act(kube, chance)
