@@ -29,6 +29,9 @@ IN_REQUEST = re.compile(
 """How the extender names the place of what is wrong in a question."""
 MOST_MEMBERS = 10_000  # the extender itself takes no more than it can hold bind calls
 
+NATIVE = ("cpu", "memory", "ephemeral-storage")
+"""Resources of containers that need no domain, beside hugepages-SIZE. Go: helper.IsStandardContainerResourceName"""
+
 EXAMPLES = {
     "whatif --members 8 --requests cpu=4,nvidia.com/gpu=8": "would eight such pods start now, and where",
     "whatif --members 8 --requests cpu=4 --topology-required rack": "all of them in one rack",
@@ -42,7 +45,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--members", type=int, metavar="N", help="of the gang; all of them have to start")
     parser.add_argument(
         "--requests",
-        default="",
+        action="append",
+        default=[],
         metavar="NAME=AMOUNT,...",
         help="of each member, as in cpu=4,memory=16Gi,nvidia.com/gpu=8",
     )
@@ -119,7 +123,7 @@ def _path(question: Raw) -> str:
 def _check(args: argparse.Namespace) -> None:
     flags = {
         "--members": args.members,
-        "--requests": args.requests,
+        "--requests": ",".join(args.requests),
         "--topology-required": args.topology_required,
         "--topology-preferred": args.topology_preferred,
         "--node-selector": args.node_selector,
@@ -161,7 +165,7 @@ def of_flags(args: argparse.Namespace, classes: Classes) -> Raw:
     from extender.client.embedded.defaults import BUILT_IN_PRIORITIES
 
     namespace = namespaces.chosen(args) or namespaces.DEFAULT
-    requests = pairs("--requests", args.requests)
+    requests = pairs("--requests", ",".join(args.requests))
     _check_amounts(requests)
     spec: Raw = {"schedulerName": "", "containers": [{"name": "member", "resources": {"requests": requests}}]}
     if args.node_selector:
@@ -194,13 +198,25 @@ def of_flags(args: argparse.Namespace, classes: Classes) -> Raw:
 
 
 def _check_amounts(requests: Mapping[str, str]) -> None:
+    """What an API server refuses of a container: a resource that no node can have would be left out of the count."""
     from extender.api.quantity import parse_quantity
+    from extender.config.validation import qualified_name
 
     for name, amount in requests.items():
+        where = f"whatif: --requests {name}={amount}"
+        native = "/" not in name
+        if qualified_name(name) or (native and name not in NATIVE and not name.startswith("hugepages-")):
+            raise UsageError(
+                f"{where}: no such resource: wanted {', '.join(NATIVE)}, or DOMAIN/NAME as in nvidia.com/gpu"
+            )
         try:
-            parse_quantity(amount)
+            quantity = parse_quantity(amount)
         except ValueError as error:
-            raise UsageError(f"whatif: --requests {name}={amount}: {error}") from error
+            raise UsageError(f"{where}: {error}") from error
+        if quantity.milli_value < 0:
+            raise UsageError(f"{where}: wanted zero or more")
+        if not native and quantity.milli_value % 1000:
+            raise UsageError(f"{where}: wanted a whole number")
 
 
 def pairs(flag: str, text: str) -> dict[str, str]:

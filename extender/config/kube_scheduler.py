@@ -28,6 +28,7 @@ from extender.config.yaml_file import Document, read_document
 KIND = "KubeSchedulerConfiguration"
 DEFAULT_SCHEDULER_NAME = "default-scheduler"
 DEFAULT_EXTENDER_TIMEOUT = 5.0
+JITTER_FACTOR = 1.2
 
 
 def load_kube_scheduler_configuration(path: Path | str) -> KubeSchedulerConfiguration:
@@ -211,6 +212,9 @@ def _leader_election(election: Section) -> LeaderElection:
     if seconds["leaseDuration"] <= seconds["renewDeadline"]:
         renewed = go_duration(seconds["renewDeadline"])  # the value that kube-scheduler shows, too
         election.invalid("leaseDuration", renewed, "must be greater than `RenewDeadline`")
+    elif seconds["renewDeadline"] <= JITTER_FACTOR * seconds["retryPeriod"]:  # Go: NewLeaderElector, at the start
+        renewed = go_duration(seconds["renewDeadline"])
+        election.invalid("renewDeadline", renewed, "must be greater than retryPeriod*JitterFactor (1.2)")
     if lock != "leases":
         election.invalid("resourceLock", lock, 'resourceLock value must be "leases"')
     return read

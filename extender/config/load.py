@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from extender.config.defaults import BEHIND
-from extender.config.read_profile import KUBE_API_VERSION, read_profile
+from extender.config.read_profile import KUBE_API_VERSION, camel, read_profile
 from extender.config.section import Section
 from extender.config.types import (
     ExtenderConfiguration,
@@ -28,6 +28,8 @@ EVICT_THROUGH = ("delete", "eviction")
 WAKE_BY = ("auto", "status", "annotation")
 DAY = 86400.0
 LEAST_LEASE_SECONDS, MOST_LEASE_SECONDS = 3, 300
+SCORING = ("pre_score", "score")
+"""Extension points that gangs start without."""
 MOST_HELD_BINDS = 3500  # each is a connection, and the server takes 4,096
 
 
@@ -157,4 +159,9 @@ def _profiles(root: Section) -> tuple[KubeSchedulerProfile, ...]:
     for index, profile in enumerate(profiles):
         if not any(ref.name == "Coscheduling" for ref in profile.plugins.multi_point.enabled):
             root.wrong(f"profiles[{index}].plugins", "Coscheduling must stay enabled at multiPoint")
+        for point, plugin_set in profile.plugins.points.items():
+            names = {ref.name for ref in plugin_set.disabled}
+            kept = any(ref.name == "Coscheduling" for ref in plugin_set.enabled)
+            if point not in SCORING and names & {"Coscheduling", "*"} and not kept:
+                root.wrong(f"profiles[{index}].plugins.{camel(point)}.disabled", "Coscheduling must stay enabled")
     return profiles

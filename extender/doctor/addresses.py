@@ -82,7 +82,7 @@ def _tls(document: Document, path: str, entry: ExtenderConfig) -> Iterator[Findi
         message = "kube-scheduler believes any server that answers there: it may place every pod, and read it"
         fix = "write `caFile`, and no `insecure`"
         yield finding(ERROR, "UnverifiedServer", document, field, message, fix)
-    if not (tls.cert_file or tls.cert_data):
+    if not ((tls.cert_file or tls.cert_data) and (tls.key_file or tls.key_data)):  # one of them alone is left unused
         message = "the extender refuses callers without a client certificate: no pod is scheduled"
         yield finding(ERROR, "NoClientCertificate", document, field, message, "write `certFile` and `keyFile`")
     elif tls.cert_data:

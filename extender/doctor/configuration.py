@@ -31,6 +31,8 @@ LONGEST_ANSWER_SECONDS = 10.0
 """kube-scheduler schedules nothing else while it waits for a question that is answered from memory."""
 SHORTEST_HOLD_SECONDS = 30.0
 """With shorter holds a gang whose members come slowly from kube-scheduler times out, and starts over, again and again."""
+SHORTEST_BIND_TIMEOUT, LONGEST_BIND_TIMEOUT = 10.0, 3600.0
+"""What bindTimeoutSeconds may be."""
 SMALLEST_SAMPLE = 10  # percent
 SAMPLE_FIX = f"write `percentageOfNodesToScore: {SMALLEST_SAMPLE}`, or more, in both files"
 
@@ -268,11 +270,13 @@ def _bind_timeout(kube_scheduler: KubeSchedulerFile, ours: ExtenderFile) -> Iter
         shown = go_duration(timeout)
         if timeout < believed:
             message = f"kube-scheduler hangs up after {shown}, and the extender would hold the call {believed:g} s"
-            fix = f"write `bindTimeoutSeconds: {timeout:g}` in {ours.document.file}, or a longer httpTimeout"
+            fix = f"write `httpTimeout: {go_duration(believed)}`"
+            if timeout >= SHORTEST_BIND_TIMEOUT:
+                fix = f"write `bindTimeoutSeconds: {timeout:.15g}` in {ours.document.file}, or a longer httpTimeout"
             yield finding(ERROR, "BindTimeoutDiffers", kube_scheduler.document, field, message, fix)
         else:
             message = f"the extender ends holds before {believed:g} s, although kube-scheduler waits {shown}"
-            fix = f"write `bindTimeoutSeconds: {timeout:g}` in {ours.document.file}"
+            fix = f"write `bindTimeoutSeconds: {min(timeout, LONGEST_BIND_TIMEOUT):.15g}` in {ours.document.file}"
             yield finding(INFO, "BindTimeoutDiffers", kube_scheduler.document, field, message, fix)
 
 

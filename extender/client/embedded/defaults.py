@@ -73,4 +73,50 @@ def with_pod_defaults(pod: Raw, classes: Mapping[str, Raw]) -> None:
     else:
         spec.setdefault("priority", 0)
     spec.setdefault("preemptionPolicy", "PreemptLowerPriority")
+    for kind in ("initContainers", "containers"):
+        if isinstance(containers := spec.get(kind), list):
+            spec[kind] = [_with_container_defaults(each, bool(spec.get("hostNetwork"))) for each in containers]
+    if isinstance(spec.get("resources"), dict):
+        spec["resources"] = _with_pod_level_requests(spec)
     pod["status"] = {"phase": "Pending", **(pod.get("status") or {})}
+
+
+def _with_container_defaults(container: Any, host_network: bool) -> Any:
+    """A copy. A limit is a request where there is none, and on the node's own network a port is one of the node."""
+    if not isinstance(container, dict):
+        return container
+    changed: Raw = {}
+    resources, ports = container.get("resources"), container.get("ports")
+    if isinstance(resources, dict) and isinstance(resources.get("limits"), dict) and _readable(resources):
+        changed["resources"] = {**resources, "requests": {**resources["limits"], **_amounts(resources)}}
+    if host_network and isinstance(ports, list):
+        changed["ports"] = [
+            {**port, "hostPort": port.get("hostPort") or port.get("containerPort")} if isinstance(port, dict) else port
+            for port in ports
+        ]
+    return {**container, **changed}
+
+
+def _with_pod_level_requests(spec: Raw) -> Raw:
+    """Of the whole pod: a limit is a request where neither it nor a container has one. Go: defaultPodRequests"""
+    resources: Raw = spec["resources"]
+    if not isinstance(resources.get("limits"), dict) or not _readable(resources):
+        return resources
+    asked: set[str] = set()
+    for kind in ("initContainers", "containers"):
+        containers = spec.get(kind)
+        for container in containers if isinstance(containers, list) else ():
+            asked |= _amounts(container.get("resources") if isinstance(container, dict) else None).keys()
+    limits = {name: amount for name, amount in resources["limits"].items() if name not in asked}
+    requests = {**limits, **_amounts(resources)}
+    return {**resources, "requests": requests} if requests else resources
+
+
+def _amounts(resources: Any) -> Raw:
+    """The requests, where there are any; what is none of these is left to those that decode the pod."""
+    requests = resources.get("requests") if isinstance(resources, dict) else None
+    return requests if isinstance(requests, dict) else {}
+
+
+def _readable(resources: Raw) -> bool:
+    return isinstance(resources.get("requests") or {}, dict)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import argparse
 import io
 import os
 import sys
+from typing import Any
 
 import pytest
 
-from extender.cli.whatif import located, of_files
+from extender.cli.errors import UsageError
+from extender.cli.whatif import add_arguments, located, of_files, of_flags
 
 QUESTION = {
     "podGroups": [{"metadata": {"name": "g", "namespace": "a"}}],
@@ -55,3 +58,33 @@ def test_a_pipe_is_read_once() -> None:
 def test_a_dash_is_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(POD.encode())))
     assert _names(["-"]) == ["p"]
+
+
+def _asked(*flags: str) -> Any:
+    parser = argparse.ArgumentParser()
+    add_arguments(parser)
+    parser.set_defaults(finds_leader=False)
+    return of_flags(parser.parse_args(["--members", "1", *flags]), {})["pods"][0]["spec"]["containers"][0]["resources"]
+
+
+@pytest.mark.parametrize(
+    ("requests", "message"),
+    [
+        ("gpu=8", "no such resource: wanted cpu, memory, ephemeral-storage, or DOMAIN/NAME as in nvidia.com/gpu"),
+        ("mem=1Gi", "no such resource"),
+        ("nvidia.com/=1", "no such resource"),
+        ("cpu=-1", "wanted zero or more"),
+        ("nvidia.com/gpu=0.5", "wanted a whole number"),
+    ],
+)
+def test_requests_that_an_api_server_refuses(requests: str, message: str) -> None:
+    """The scheduler leaves a native resource that it does not know out of account: the answer would be that all fits."""
+    with pytest.raises(UsageError, match=message):
+        _asked("--requests", requests)
+
+
+def test_requests_may_be_given_again() -> None:
+    requests = {"cpu": "500m", "hugepages-2Mi": "4Mi", "nvidia.com/gpu": "8"}
+    assert _asked("--requests", "cpu=500m,hugepages-2Mi=4Mi", "--requests", "nvidia.com/gpu=8") == {
+        "requests": requests
+    }

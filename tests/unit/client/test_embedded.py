@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from extender.api.codec import DecodeError
+from extender.api.quantity import parse_quantity
 from extender.client.embedded import EmbeddedAPI
+from extender.client.embedded.defaults import with_pod_defaults
 from extender.client.embedded.load import load_files
 from extender.client.errors import AlreadyExistsError, ConflictError, ForbiddenError, GoneError, NotFoundError
 from extender.client.interface import NODES, POD_GROUPS, PODS, PRIORITY_CLASSES, EventType, PatchType, Preconditions
@@ -107,6 +111,52 @@ def test_a_priority_class_gives_its_value_and_has_to_exist() -> None:
 def test_a_pod_s_scheduler_is_the_default_one_unless_it_names_another(spec: dict[str, str], scheduler: str) -> None:
     """`simulate` had no profile for the empty name, and ended. Go: SetDefaults_PodSpec"""
     assert EmbeddedAPI().create(PODS, {"metadata": {"name": "p"}, "spec": spec}).spec.scheduler_name == scheduler
+
+
+LIMIT = {"limits": {"nvidia.com/gpu": "8"}}
+
+
+@pytest.mark.parametrize(
+    ("resources", "requests"),
+    [
+        (LIMIT, {"nvidia.com/gpu": "8"}),
+        ({**LIMIT, "requests": {"cpu": "1"}}, {"nvidia.com/gpu": "8", "cpu": "1"}),
+        ({**LIMIT, "requests": {"nvidia.com/gpu": "2"}}, {"nvidia.com/gpu": "2"}),
+    ],
+    ids=["a limit alone", "another request", "a request of its own"],
+)
+def test_a_limit_is_a_request_where_there_is_none(
+    resources: dict[str, dict[str, str]], requests: dict[str, str]
+) -> None:
+    container = {"name": "main", "resources": resources}
+    for kind in ("containers", "initContainers"):
+        pod = EmbeddedAPI().create(PODS, {"metadata": {"name": "p"}, "spec": {kind: [container]}})
+        (made,) = pod.spec.containers if kind == "containers" else pod.spec.init_containers
+        assert made.resources is not None
+        assert made.resources.requests == {name: parse_quantity(amount) for name, amount in requests.items()}
+
+
+@pytest.mark.parametrize(
+    ("asked", "requests"),
+    [({}, {"cpu": "4"}), ({"requests": {"cpu": "1"}}, None)],
+    ids=["no container has a request", "a container has one"],
+)
+def test_a_limit_of_the_whole_pod_is_a_request_where_no_container_has_one(
+    asked: dict[str, dict[str, str]], requests: dict[str, str] | None
+) -> None:
+    spec = {"resources": {"limits": {"cpu": "4"}}, "containers": [{"name": "main", "resources": asked}]}
+    pod = EmbeddedAPI().create(PODS, {"metadata": {"name": "p"}, "spec": spec})
+    assert pod.spec.resources is not None
+    made = {name: str(amount.value) for name, amount in (pod.spec.resources.requests or {}).items()}
+    assert made == (requests or {})
+
+
+def test_ports_on_the_node_s_own_network_are_those_of_the_node() -> None:
+    container = {"name": "main", "ports": [{"containerPort": 80}, {"containerPort": 81, "hostPort": 82}]}
+    api = EmbeddedAPI()
+    for name, host, ports in (("p", True, [80, 82]), ("q", False, [0, 82])):
+        pod = api.create(PODS, {"metadata": {"name": name}, "spec": {"hostNetwork": host, "containers": [container]}})
+        assert [port.host_port for port in pod.spec.containers[0].ports] == ports
 
 
 def test_a_kind_that_is_not_served_is_not_found() -> None:
@@ -243,3 +293,19 @@ def test_a_mistake_is_named_with_its_place_and_nothing_is_made(tmp_path: Path, t
         load_files(api, [file])
     assert message in str(raised.value)
     assert list(api.list_page(NODES).items) == []
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        {"containers": 5, "resources": {"limits": {"cpu": "1"}}},
+        {"containers": [5, {"resources": 5}, {"resources": {"limits": {"cpu": "1"}, "requests": ["cpu"]}}]},
+        {"containers": [{"ports": 5}, {"ports": [5, {}]}], "hostNetwork": True},
+        {"resources": {"limits": 5, "requests": 5}},
+        {"resources": {"limits": {"cpu": "1"}, "requests": 5}},
+    ],
+)
+def test_what_makes_no_sense_is_left_to_those_that_decode_the_pod(spec: dict[str, Any]) -> None:
+    pod = {"metadata": {"name": "p"}, "spec": deepcopy(spec)}
+    with_pod_defaults(pod, {})
+    assert pod["status"] == {"phase": "Pending"}, "all defaults were set"

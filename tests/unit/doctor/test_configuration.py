@@ -78,6 +78,13 @@ APART = [
         "error NoClientCertificate extenders[0].tlsConfig",
     ),
     (
+        "a client certificate without its key",
+        KUBE_SCHEDULER,
+        "      keyFile: /etc/kubernetes/gang-extender/tls.key\n",
+        "",
+        "error NoClientCertificate extenders[0].tlsConfig",
+    ),
+    (
         "a client certificate that cannot be renewed",
         KUBE_SCHEDULER,
         CERTIFICATE,
@@ -163,6 +170,24 @@ CASES = [
         BIND_TIMEOUT.replace("120", "-5"),
         "error NoTimeout extenders[1].httpTimeout",
     ),
+    (
+        "a Lease that is not renewed in time",
+        KUBE_SCHEDULER,
+        "retryPeriod: 250ms",
+        "leaseDuration: 3s\n  renewDeadline: 2s",
+        "error InvalidConfiguration leaderElection.renewDeadline",
+    ),
+    *[
+        (
+            f"gangs without {point}",
+            OURS,
+            "percentageOfNodesToScore: 10\n",
+            "percentageOfNodesToScore: 10\nprofiles: [{schedulerName: gang-scheduler, plugins: "
+            f"{{{point}: {{disabled: [{{name: {name}}}]}}}}}}]\n",
+            f"error InvalidConfiguration profiles[0].plugins.{point}.disabled",
+        )
+        for point, name in [("permit", "Coscheduling"), ("preFilter", "'*'")]
+    ],
     (
         "a weight that is a text",
         KUBE_SCHEDULER,
@@ -384,3 +409,13 @@ def test_one_file_alone_is_examined_too(files: Files, tmp_path: Path) -> None:
     files.replace(KUBE_SCHEDULER, "ignorable: false", "ignorable: true")
     assert [each.code for each in examine(tmp_path / KUBE_SCHEDULER, None).findings] == ["Ignorable"]
     assert examine(None, tmp_path / OURS).findings == ()
+
+
+@pytest.mark.parametrize(
+    ("timeout", "fix"),
+    [("5s", "write `httpTimeout: 2m0s`"), ("2h", "write `bindTimeoutSeconds: 3600` in ")],
+)
+def test_what_is_to_be_written_for_the_timeout_of_bind_is_not_refused(files: Files, timeout: str, fix: str) -> None:
+    files.replace(KUBE_SCHEDULER, BIND_TIMEOUT, BIND_TIMEOUT.replace("120s", timeout))
+    (found,) = (each for each in files.found() if each.code == "BindTimeoutDiffers")
+    assert found.fix.startswith(fix)
