@@ -45,6 +45,9 @@ class Budgets:
             {victim.uid: found for victim in all_evictable if (found := budgets_of(victim.pod, pdbs))} if pdbs else {}
         )
 
+    def concern(self, victims: Iterable[Candidate]) -> bool:
+        return bool(self._of) and any(victim.uid in self._of for victim in victims)
+
     def violating(self, victims: Iterable[Candidate], *, important_first: bool = False) -> set[str]:
         """UIDs of those beyond what their budgets allow, if all went.
 

@@ -10,26 +10,32 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
 from extender import metrics
 from extender.api import corev1
 from extender.client.interface import pod_group_reference, pod_reference
-from extender.framework.listers import NodeInfoLister
-from extender.framework.pod_info import PodInfo
 from extender.framework.preemption.priorities_on_nodes import PrioritiesOnNodes
 from extender.plugins.coscheduling import messages, planner
 from extender.plugins.coscheduling.dependencies import PREEMPTING, Eviction, PreemptionDependencies, Verdict
 from extender.plugins.coscheduling.dispatch.dispatcher import cannot_be_woken, waves_of
 from extender.plugins.coscheduling.events.gang_scheduler import GangScheduler
-from extender.plugins.coscheduling.preemption.evictable import Kind, releasable, running_gangs, running_members
+from extender.plugins.coscheduling.preemption.evictable import releasable
 from extender.plugins.coscheduling.preemption.planning import VictimPlan
 from extender.plugins.coscheduling.preemption.terminating_victims import TerminatingVictims, VictimTermination
-from extender.plugins.coscheduling.preemption.victim_search import GOING_SECONDS, VictimQuestion, VictimSearch, without
+from extender.plugins.coscheduling.preemption.victim_search import (
+    GOING_SECONDS,
+    VictimQuestion,
+    VictimSearch,
+    only_where_pods_go,
+    pods_on,
+    still_holds,
+    without,
+)
 from extender.plugins.coscheduling.preemption.waiting_preemptors import PreemptionQueue
-from extender.plugins.coscheduling.scheduling.checks import one_extra_member
+from extender.plugins.coscheduling.scheduling.checks import failed_check, one_extra_member
 from extender.plugins.coscheduling.scheduling.lost_slots import lose_slot
 from extender.plugins.coscheduling.scheduling.phases import Phase, phase_of
 from extender.plugins.coscheduling.scheduling.plan.planned_gang_set import PlannedGangSet, note_places
@@ -138,6 +144,8 @@ class GangPreemption:
                 self._queue.add(group, scheduler_name)  # extra members may want it, once their gang runs
                 self._queue.pause(gang_set, ANEW_SECONDS)
                 return
+            if not runs and failed_check(manager, group, scheduler_name, group.key) is not None:
+                return  # it may not be planned: once it may it is, and comes back if it finds no room
             if self.search.barred(gang_set):
                 self._queue.add(group, scheduler_name)
                 self._queue.pause([group], BARRED_SECONDS)
@@ -178,8 +186,7 @@ class GangPreemption:
             group = manager.find(member)
             if group is None or member.uid not in group.members:
                 return
-            planned = manager.slots.get(member.uid) is not None
-            opened = group.refuted.may_preempt(member.uid, candidates, planned=planned)
+            opened = group.refuted.may_preempt(member.uid, candidates)
         if opened:
             self.refused(group, member.spec.scheduler_name)
 
@@ -193,18 +200,21 @@ class GangPreemption:
             if any(group.planned or group.preempting or group.key not in manager.groups for group in gang_set):
                 return None
             situation = self.search.situation(gang_set, scheduler_name, snapshot)
+            if self.search.barred(gang_set):
+                self._anew(gang_set, scheduler_name)
+                return None
             question, planned = situation.question, PlannedGangSet.of(manager, gang_set)
             released = {uid: key for uid, key in situation.released.items() if uid in found.awaited}
         victims = {victim.uid for victim in found.victims}
-        placement = self._with.offload(
-            planner.plan, without(question.cluster, found), question.request, self._with.judges.plans
-        )
+        asked = only_where_pods_go(question.request, situation.closed, set(found.placement.nodes.values()))
+        placement = self._with.offload(planner.plan, without(question.cluster, found), asked, self._with.judges.plans)
         gap = self.search.gap(gang_set, snapshot, found)
         if gap or not isinstance(placement, planner.Placement) or not found.all_needed(placement):
             self._anew(gang_set, scheduler_name)
             return None
         until = max(
-            [self._until(info.pod) for info in _of(snapshot, victims | found.awaited)], default=self.dependencies.wall()
+            [self._until(info.pod) for info in pods_on(snapshot, victims | found.awaited)],
+            default=self.dependencies.wall(),
         )
         with manager.lock:
             waves = waves_of(placement)
@@ -218,7 +228,10 @@ class GangPreemption:
                 gang_set = chosen_groups(manager, gang_set, placement.nodes.keys())
                 planned = planned.only(gang_set)
             awaited = found.awaited - released.keys()
-            if not self._still_holds(found, awaited) or not planned.may_start_with(manager, placement.nodes):
+            priority = min(map(manager.line.priority_of, gang_set))
+            if not still_holds(manager, found, awaited, priority) or not planned.may_start_with(
+                manager, placement.nodes
+            ):
                 self._anew(gang_set, scheduler_name)
                 return None
             waits_for = victims | awaited
@@ -233,18 +246,6 @@ class GangPreemption:
         with self._manager.lock:
             self._queue.pause(gang_set, ANEW_SECONDS)
         self.refused(gang_set[0], scheduler_name)
-
-    def _still_holds(self, found: VictimPlan, awaited: Collection[str]) -> bool:
-        """Whether the gangs of the victims are as the search has read them, and the awaited pods go without a word of ours. Lock held."""
-        manager, victims = self._manager, {victim.uid for victim in found.victims}
-        if not running_members(manager, found.broken_gangs).keys() <= victims:
-            return False  # a member has joined a gang that goes whole, and would be left over
-        sparing = {victim.gang for victim in found.victims if victim.kind is Kind.SURPLUS} - found.broken_gangs
-        groups = [group for key in sparing if (group := manager.groups.get(key)) is not None]
-        if not all(gang.whole_with(gang.running.keys() - victims) for gang in running_gangs(manager, groups)):
-            return False  # it can spare these members no more
-        staying = (group.assigned | group.starting | group.held.keys() for group in manager.groups_with(awaited))
-        return all(uids.isdisjoint(awaited) for uids in staying)  # else one that was to let go has started, or holds on
 
     def _displace(self, gang_set: Sequence[Group], placement: planner.Placement) -> None:
         """Gives up other gangs' slots on these nodes that did not hold against the plan; their members are planned again. Lock held."""
@@ -278,7 +279,6 @@ class GangPreemption:
         self.room.wait_for(gang_set, preempting)
         for group in gang_set:
             group.stop(Diagnosis(UnschedulableReason.PREEMPTING, messages.PREEMPTING, manager.clock()))
-            group.refuted.has_preempted()
             self._queue.succeeded(group)
 
     def _carry_out(
@@ -306,15 +306,20 @@ class GangPreemption:
             wanted = partial(self.room.awaited_by, key)
             eviction = Eviction(pods, f"PodGroup {key}", reference, scheduler_name, wanted=wanted)
             self.terminating.go(pods, found.broken_gangs)
-            self.dependencies.evictor.evict(eviction, lambda failure: self._told(key, pods, failure))
+            self.dependencies.evictor.evict(eviction, lambda failure: self._told(gang_set, pods, failure))
+        else:
+            self.room.has_preempted(gang_set)
         self.room.forget_those_gone(gang_set)
 
-    def _told(self, key: str, victims: Sequence[corev1.Pod], failure: str) -> None:
-        if failure:
-            self.terminating.stay([pod.uid for pod in victims])
-            log.warning("gang preempts no pod group=%s error=%s", key, failure)
-            metrics.gang_preemption_attempts.labels("failed").inc()
-            self.room.give_up(key, messages.preemption_failed(failure))
+    def _told(self, gang_set: Sequence[Group], victims: Sequence[corev1.Pod], failure: str) -> None:
+        if not failure:
+            self.room.has_preempted(gang_set)
+            return
+        key = gang_set[0].key
+        self.terminating.stay([pod.uid for pod in victims])
+        log.warning("gang preempts no pod group=%s error=%s", key, failure)
+        metrics.gang_preemption_attempts.labels("failed").inc()
+        self.room.give_up(key, messages.preemption_failed(failure))
 
 
 def _reference(gang_set: Sequence[Group]) -> corev1.ObjectReference | None:
@@ -323,7 +328,3 @@ def _reference(gang_set: Sequence[Group]) -> corev1.ObjectReference | None:
         return pod_group_reference(gang_set[0].object)
     pods = [info.pod for group in gang_set for info in group.members.values()]
     return pod_reference(min(pods, key=lambda pod: pod.name)) if pods else None
-
-
-def _of(snapshot: NodeInfoLister, uids: Collection[str]) -> Iterator[PodInfo]:
-    return (info for node in snapshot.list() for info in node.pods if info.pod.uid in uids)

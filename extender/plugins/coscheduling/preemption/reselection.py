@@ -8,7 +8,7 @@ kube-scheduler: pkg/scheduler/framework/plugins/defaultpreemption/default_preemp
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from operator import attrgetter, itemgetter
@@ -24,10 +24,28 @@ from extender.plugins.coscheduling.preemption.evictable import Evictable, Kind, 
 
 
 @dataclass(frozen=True, slots=True)
+class Total:
+    """The highest priority of some victims (None: there are none), the sum of their importance, and how many they are."""
+
+    top: int | None = None
+    importance: int = 0
+    count: int = 0
+
+    @classmethod
+    def of(cls, priorities: Iterable[int]) -> Total:
+        found = list(priorities)
+        return cls(max(found, default=None), sum(found) + len(found) * ABOVE_ANY_PRIORITY, len(found))
+
+    def __add__(self, other: Total) -> Total:
+        tops = [each.top for each in (self, other) if each.top is not None]
+        return Total(max(tops, default=None), self.importance + other.importance, self.count + other.count)
+
+
+@dataclass(frozen=True, slots=True)
 class Selection:
     """victims: on the node, the most important first. elsewhere: the rest of the gangs that break.
 
-    priorities: at which the victims count, those elsewhere among them.
+    total: what the victims cost, those elsewhere among them.
     """
 
     node_name: str
@@ -36,18 +54,18 @@ class Selection:
     violations: int
     broken: frozenset[str]
     from_gangs: bool
-    priorities: tuple[int, ...] = ()
+    total: Total = field(default_factory=lambda: Total())
 
     @property
     def rank(self) -> tuple[int, int, int, bool]:
         """The smaller the better: kube-scheduler's first two criteria, then what becomes of gangs. Its other criteria decide
         among equals."""
-        return self.violations, max(self.priorities, default=0), len(self.broken), self.from_gangs
+        return self.violations, self.total.top or 0, len(self.broken), self.from_gangs
 
     @property
     def cost(self) -> tuple[int, int, str]:
         """kube-scheduler's next criteria, for candidates that break gangs: it does not know all of their victims."""
-        return sum(priority + ABOVE_ANY_PRIORITY for priority in self.priorities), len(self.priorities), self.node_name
+        return self.total.importance, self.total.count, self.node_name
 
 
 @dataclass(eq=False)
@@ -70,6 +88,9 @@ class Reselection:
         self._whole = grouped(self.all_evictable, attrgetter("gang"))
         self._by_node = grouped(self.all_evictable, attrgetter("node_name"))
         self._budgets = Budgets(self.pdbs, self.all_evictable)
+        # of whole gangs, and of sets of them: as large as the cluster may be, and asked for each node
+        self._totals: dict[str, Total] = {}
+        self._violations: dict[frozenset[str], int] = {}
         self._state = CycleState()
         self.framework.set_snapshot(self.cluster)
         _, self._refused, _ = self.framework.run_pre_filter_plugins(self._state, self.preemptor, self.cluster.list())
@@ -142,7 +163,7 @@ class Reselection:
         violating = self._budgets.violating(together, important_first=True)
         ranked = [((victim.uid in violating, victim.priority), [victim]) for victim in singles]
         for gang in gangs:
-            violates = bool(self._budgets.violating(self._whole[gang[0].gang]))
+            violates = bool(self._violations_of(frozenset((gang[0].gang,))))
             ranked.append(((violates or any(victim.uid in violating for victim in gang), gang[0].priority), gang))
         ranked.sort(key=itemgetter(0))
         return [[victim for _, some in step for victim in some] for _, step in groupby(ranked, key=itemgetter(0))]
@@ -153,7 +174,7 @@ class Reselection:
         whole = self._whole
 
         def price(key: str) -> tuple[int, int, int, str]:
-            return len(self._budgets.violating(whole[key])), by_key[key][0].priority, len(whole[key]), key
+            return self._violations_of(frozenset((key,))), by_key[key][0].priority, len(whole[key]), key
 
         # kube-scheduler evicts on one node, and the rest is ours: none of the gang may be left
         may = [key for key in by_key if self.may_evict_elsewhere or len({each.node_name for each in whole[key]}) == 1]
@@ -186,19 +207,41 @@ class Reselection:
     ) -> Selection:
         """Pods that are being deleted are victims that need not be told."""
         broken = frozenset(victim.gang for victim in victims if victim.kind is Kind.BREAKING)
-        chosen = {victim.uid for victim in victims}
-        rest = [victim for gang in sorted(broken) for victim in self._whole[gang] if victim.uid not in chosen]
-        all_evictable = [*victims, *rest]
-        here = [*going, *(victim.pod for victim in all_evictable if victim.node_name == node_name)]
+        singles = [victim for victim in victims if victim.gang not in broken]
+        with_them = [victim for victim in self._by_node.get(node_name, ()) if victim.gang and victim.gang in broken]
+        here = [*going, *(victim.pod for victim in (*singles, *with_them))]
         sort_by_importance(here)
-        if broken:
-            violating = self._budgets.violating(all_evictable, important_first=True)
+        total = Total.of([*(pod.priority for pod in going), *(victim.priority for victim in singles)])
         return Selection(
             node_name,
             tuple(here),
-            tuple(victim for victim in rest if victim.node_name != node_name),
-            sum(victim.uid in violating for victim in all_evictable),
+            tuple(victim for gang in sorted(broken) for victim in self._whole[gang] if victim.node_name != node_name),
+            self._violations_with(broken, singles) if broken else sum(each.uid in violating for each in victims),
             broken,
             any(victim.kind is Kind.SURPLUS for victim in victims),
-            (*(pod.priority for pod in going), *(victim.priority for victim in all_evictable)),
+            sum(map(self._total_of, sorted(broken)), total),
         )
+
+    def _total_of(self, gang: str) -> Total:
+        if gang not in self._totals:
+            self._totals[gang] = Total.of(victim.priority for victim in self._whole[gang])
+        return self._totals[gang]
+
+    def _violations_of(self, gangs: frozenset[str]) -> int:
+        if gangs not in self._violations:
+            self._violations[gangs] = self._violations_with(gangs, ())
+        return self._violations[gangs]
+
+    def _violations_with(self, gangs: frozenset[str], singles: Sequence[Evictable]) -> int:
+        """If these gangs went whole, and these pods too: as many, whichever of them use the budgets up first, is not sure of several
+        budgets, so that they are asked for together where there are pods of no gang."""
+        if not self._budgets.concern(singles):
+            known = self._violations.get(gangs)
+            if known is not None:
+                return known
+            singles = ()
+        every = [*singles, *(victim for gang in sorted(gangs) for victim in self._whole[gang])]
+        found = len(self._budgets.violating(every, important_first=True))
+        if not singles:
+            self._violations[gangs] = found
+        return found

@@ -123,13 +123,22 @@ class VictimTermination:
         return [(group, group.preempting) for group in known if group is not None and group.preempting is not None]
 
     def forget_those_gone(self, gang_set: Sequence[Group]) -> None:
-        """Of a preemption that has just begun: no event comes for a victim that went between its plan and now."""
+        """Of a preemption that has just begun: no event comes for a victim that went between its plan and now.
+
+        Its places are as new as its plan. Held members that let go for it are on their nodes until their bind calls have ended.
+        """
         there = {info.pod.uid for node in self.coscheduling.dependencies.newest_snapshot().list() for info in node.pods}
         with self._manager.lock:
             for group in gang_set:
                 if group.preempting is not None:
                     group.preempting.waits_for &= there
-        self._send_if_free(gang_set)
+        self._send_if_free(gang_set, planned_just_now=True)
+
+    def has_preempted(self, gang_set: Sequence[Group]) -> None:
+        """What preempt calls have said is spent; not by evictions that have failed: no call comes again for that."""
+        with self._manager.lock:
+            for group in gang_set:
+                group.refuted.has_preempted()
 
     def on_pod(self, old: corev1.Pod | None, new: corev1.Pod | None) -> None:
         """A victim has gone: with the last of them the gang's members are sent."""
@@ -187,7 +196,7 @@ class VictimTermination:
             gang_set = gang_set_of(self._manager, group)
         self._send_if_free(gang_set)
 
-    def _send_if_free(self, gang_set: Sequence[Group]) -> None:
+    def _send_if_free(self, gang_set: Sequence[Group], *, planned_just_now: bool = False) -> None:
         manager, snapshot = self._manager, self.coscheduling.dependencies.newest_snapshot()
         with manager.lock:
             if any(group.preempting is None or group.preempting.waits_for for group in gang_set):
@@ -201,7 +210,7 @@ class VictimTermination:
                 manager.permitted[group.key] = True
             # A place may have been lost meanwhile, with its node; one on a node that was closed is no good now.
             names = {place.node_name for group in gang_set for place in manager.slots.of_group(group.key)}
-            recheck(manager, names, snapshot)
+            recheck(manager, () if planned_just_now else names, snapshot)
             lacking = [group.key for group in gang_set if not group.planned]
             manager.queue.move_to_active(lacking)
         log.info("room for a preempting gang is free group=%s", gang_set[0].key)

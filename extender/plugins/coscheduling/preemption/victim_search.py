@@ -6,7 +6,7 @@ GangPreemption acts on the result, the pages show it. No counterpart upstream.
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 
@@ -14,15 +14,18 @@ from extender.api import corev1, policyv1
 from extender.framework.giving_way import GIVING_WAY
 from extender.framework.hypothetical import without_pods
 from extender.framework.listers import NodeInfoLister
+from extender.framework.pod_info import PodInfo
 from extender.plugins.coscheduling import messages, planner
 from extender.plugins.coscheduling.dependencies import PreemptionDependencies
 from extender.plugins.coscheduling.events.gang_scheduler import GangScheduler
 from extender.plugins.coscheduling.preemption.evictable import (
+    Kind,
     Rules,
     RunningGang,
     evictable_pods,
     releasable,
     running_gangs,
+    running_members,
     starting_members,
 )
 from extender.plugins.coscheduling.preemption.planning import VictimPlan, plan_with_victims
@@ -31,7 +34,7 @@ from extender.plugins.coscheduling.scheduling.plan_request import PlanQuestion
 from extender.plugins.coscheduling.state.counts.standing import counts_at
 from extender.plugins.coscheduling.state.gang_sets import gang_set_of
 from extender.plugins.coscheduling.state.group import Group
-from extender.plugins.coscheduling.state.pod_group_manager import by_turns
+from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager, by_turns
 
 GOING_SECONDS = 60.0  # how much longer than its grace period a pod that is being deleted may take
 LONGEST_END_SECONDS = 3600.0  # a pod that is deleted with a longer grace period stays, for all that a plan knows
@@ -40,7 +43,8 @@ LONGEST_END_SECONDS = 3600.0  # a pod that is deleted with a longer grace period
 @dataclass(frozen=True, slots=True)
 class VictimQuestion:
     """question: what may be planned: victims open no nodes that are kept free for a gang before it. released: held members of others
-    that would let go, UID -> group. starting: UIDs of members that are being bound: they may go as those that run may.
+    that would let go, UID -> group. starting: UIDs of members that are being bound: they may go as those that run may. closed: UID -> the
+    only nodes that a member may have where no pod goes.
 
     It is older than what is read of the gangs that run: a start that has begun in between keeps its members.
     """
@@ -50,6 +54,7 @@ class VictimQuestion:
     rules: Rules
     released: dict[str, str]
     starting: set[str]
+    closed: Mapping[str, frozenset[str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +104,7 @@ class VictimSearch:
             Rules(priority, configured.gang_victims, started_before=started),
             releasable(manager, manager.groups.values(), priority),
             starting_members(manager.groups.values()),
+            self._requests.confined(gang_set, evicting=False),
         )
 
     def search(self, situation: VictimQuestion) -> VictimPlan | str:
@@ -111,6 +117,8 @@ class VictimSearch:
         if not isinstance(found, VictimPlan):
             late = found.cause is planner.Cause.BUDGET
             return messages.PREEMPTION_OUT_OF_TIME if late else messages.NO_VICTIMS_HELP
+        if _contradicts_kube_scheduler(situation, found):
+            return messages.NO_VICTIMS_HELP
         return self.gap(situation.gang_set, situation.question.snapshot, found) or found
 
     def _searched(
@@ -131,7 +139,12 @@ class VictimSearch:
             going |= {info.pod.uid for info in node.pods if info.pod.deleting and self._goes_anyway(info.pod)}
         rules = replace(situation.rules, protected=assumed - situation.starting)
         evictable = evictable_pods(nodes, gangs, rules)
-        return plan_with_victims(question.cluster, question.request, self._judge, evictable, pdbs, going)
+        request = question.request
+        if situation.closed:
+            names = {victim.node_name for victim in evictable}
+            names.update(node.name for node in nodes if any(info.pod.uid in going for info in node.pods))
+            request = only_where_pods_go(request, situation.closed, names)
+        return plan_with_victims(question.cluster, request, self._judge, evictable, pdbs, going)
 
     def _running_gangs(self) -> list[RunningGang]:
         """Each as it is at one time, under the lock; others have their turn in between."""
@@ -222,8 +235,50 @@ class VictimSearch:
         return messages.PREEMPTION_DELAYED if since + delay > self._manager.clock() else ""
 
 
+def only_where_pods_go(
+    request: planner.Request, closed: Mapping[str, frozenset[str]], names: AbstractSet[str]
+) -> planner.Request:
+    """For members to which a preempt call has opened all nodes: each candidate has pods that may go. names: of nodes where pods go."""
+    opened = {uid: nodes | names for uid, nodes in closed.items() if uid not in request.allowed}
+    return replace(request, allowed={**request.allowed, **opened}) if opened else request
+
+
+def _contradicts_kube_scheduler(situation: VictimQuestion, found: VictimPlan) -> bool:
+    """Whether a member would have a place where kube-scheduler passes it only once pods have gone, and none goes there: it knows something
+    that we do not, and room would be kept in vain."""
+    closed = situation.closed
+    opened = {name for uid, name in found.placement.nodes.items() if uid in closed and name not in closed[uid]}
+    if not opened:
+        return False
+    freed = {victim.node_name for victim in found.victims}
+    snapshot = situation.question.snapshot
+    return any(all(info.pod.uid not in found.awaited for info in snapshot.get(name).pods) for name in opened - freed)
+
+
+def still_holds(manager: PodGroupManager, found: VictimPlan, awaited: Collection[str], priority: int) -> bool:
+    """Whether the gangs of the victims are as the search has read them, all victims count at less than this priority, and the awaited
+    pods go without a word of ours. Lock held."""
+    victims = {victim.uid for victim in found.victims}
+    if not running_members(manager, found.broken_gangs).keys() <= victims:
+        return False  # a member has joined a gang that goes whole, and would be left over
+    of_victims = (manager.groups.get(key) for key in {victim.gang for victim in found.victims})
+    at = {gang.key: gang.priority for gang in running_gangs(manager, filter(None, of_victims))}
+    if any(replace(each, gang_priority=at.get(each.gang)).priority >= priority for each in found.victims):
+        return False
+    sparing = {victim.gang for victim in found.victims if victim.kind is Kind.SURPLUS} - found.broken_gangs
+    groups = [group for key in sparing if (group := manager.groups.get(key)) is not None]
+    if not all(gang.whole_with(gang.running.keys() - victims) for gang in running_gangs(manager, groups)):
+        return False  # it can spare these members no more
+    staying = (group.assigned | group.starting | group.held.keys() for group in manager.groups_with(awaited))
+    return all(uids.isdisjoint(awaited) for uids in staying)  # else one that was to let go has started, or holds on
+
+
 def without(cluster: NodeInfoLister, found: VictimPlan) -> NodeInfoLister:
     """The cluster once the gang has the room that it waits for."""
     uids = {victim.uid for victim in found.victims} | found.awaited
     here = {node.name: {info.pod.uid for info in node.pods if info.pod.uid in uids} for node in cluster.list()}
     return without_pods(cluster, {name: gone for name, gone in here.items() if gone})
+
+
+def pods_on(cluster: NodeInfoLister, uids: AbstractSet[str]) -> Iterator[PodInfo]:
+    return (info for node in cluster.list() for info in node.pods if info.pod.uid in uids)

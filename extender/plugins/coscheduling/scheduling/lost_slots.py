@@ -227,7 +227,7 @@ class ExpiredSlots:
                 member = group.members.get(slot.uid)
                 if slot.uid in group.held or member is None:
                     continue
-                unasked = member.rejected_in_tree is not None
+                unasked = member.rejected_in_tree is not None or group.refuted.was_refused(slot.uid)
                 if slot.uid in group.admitted and not unasked:
                     group.refuted.add(slot.uid, slot.node_name, How.DID_NOT_COME, manager.clock())
                     continue

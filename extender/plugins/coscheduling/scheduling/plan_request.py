@@ -93,7 +93,7 @@ class PlanRequests:
         own = [place for group in gang_set for place in self._manager.slots.of_group(group.key)]
         beside = [_place(place) for place in own if not place.holds_against(priority)]
         nominated = self.nominated(gang_set, priority)
-        confined = self._confined(gang_set, evicting=evicting)
+        confined = self.confined(gang_set, evicting=evicting)
         request = self._request(gang_set, scheduler_name, {**confined, **(allowed or {})}, caller)
         return PlanQuestion(
             replace(request, promised=[*beside, *nominated]),
@@ -189,7 +189,8 @@ class PlanRequests:
         now = self._manager.clock()
         return frozenset(pair for group in gang_set for pair in group.refuted.left_out(now))
 
-    def _confined(self, gang_set: Iterable[Group], *, evicting: bool) -> dict[str, frozenset[str]]:
+    def confined(self, gang_set: Iterable[Group], *, evicting: bool) -> dict[str, frozenset[str]]:
+        """UID -> the only nodes that a member may have. Lock held."""
         now, epoch = self._manager.clock(), self._manager.notes.cluster_epoch
         found = (group.refuted.confined(now, epoch, evicting=evicting) for group in gang_set)
         return {uid: nodes for each in found for uid, nodes in each.items()}

@@ -58,10 +58,9 @@ class ErrorBackOffs:
 LEFT_OUT = Retry(2.0, 64.0)  # a place that was refuted
 QUOTED_AFTER = 3  # refusals
 NOWHERE: frozenset[str] = frozenset()
+ANYWHERE: frozenset[str] = frozenset(("*",))  # what so many candidates say; no node has this name
 NO_EPOCH = -1  # for one that, whenever it comes, was woken by something that we have not seen
-ENOUGH_CANDIDATES = (
-    100  # minCandidateNodesAbsolute: of as many there may be more, which kube-scheduler has not looked at
-)
+ENOUGH_CANDIDATES = 100  # minCandidateNodesAbsolute: of as many there may be more that were not looked at
 
 
 class How(StrEnum):
@@ -107,6 +106,7 @@ class Refutations:
         self._confined: dict[str, _Confined] = {}
         self._asleep: dict[str, int] = {}  # UID -> epoch
         self._candidates: dict[str, frozenset[str]] = {}
+        self._latest = NOWHERE  # of the candidates: members that are alike share one set
 
     def add(self, uid: str, node_name: str, how: How, now: float) -> None:
         metrics.plan_refuted.labels(how).inc()
@@ -135,14 +135,22 @@ class Refutations:
             return True
         return news
 
-    def may_preempt(self, uid: str, candidates: frozenset[str], *, planned: bool) -> bool:
-        """kube-scheduler asks where pods may be evicted for it. planned: it has a slot, and may be refused that: the call comes first.
-        Returns whether this opens nodes to a member that was kept from them."""
+    def may_preempt(self, uid: str, candidates: frozenset[str]) -> bool:
+        """kube-scheduler asks where pods may be evicted for it. The call comes before its attempt's refusal can be seen, and so before what
+        that keeps it from. Returns whether this opens nodes to a member that was kept from them."""
         kept = uid in self._asleep or uid in self._confined
-        if not (kept or planned) or self._candidates.get(uid) == candidates:
+        if len(candidates) >= ENOUGH_CANDIDATES:
+            candidates = ANYWHERE
+        if self._candidates.get(uid) == candidates:
             return False
-        self._candidates[uid] = next((each for each in self._candidates.values() if each == candidates), candidates)
+        self._latest = self._latest if candidates == self._latest else candidates
+        self._candidates[uid] = self._latest
         return kept
+
+    def was_refused(self, uid: str) -> bool:
+        """Whether a preempt call has come since kube-scheduler has last asked about it: no node has passed then. Where the refusal says the
+        same as the one before, and the nomination stays, nothing is patched, and the call is all that tells of it."""
+        return uid in self._candidates
 
     def has_preempted(self) -> None:
         """A plan that evicts pods was made of what preempt calls said."""
@@ -155,7 +163,7 @@ class Refutations:
         if not (evicting and self._candidates):
             return nodes
         candidates = {uid: self._candidates.get(uid, NOWHERE) for uid in nodes}
-        return {uid: nodes[uid] | more for uid, more in candidates.items() if len(more) < ENOUGH_CANDIDATES}
+        return {uid: nodes[uid] | more for uid, more in candidates.items() if more != ANYWHERE}
 
     def nowhere(self, now: float, epoch: int) -> set[str]:
         """UIDs of those that no plan has a place for."""

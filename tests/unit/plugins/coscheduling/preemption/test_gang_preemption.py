@@ -11,7 +11,13 @@ import pytest
 from extender.api import corev1
 from extender.framework.preemption.candidate import Candidate, Victims
 from extender.plugins.coscheduling import messages
-from extender.plugins.coscheduling.dependencies import GangVictims, PreemptionDependencies, PreemptionRules
+from extender.plugins.coscheduling.dependencies import (
+    Done,
+    Eviction,
+    GangVictims,
+    PreemptionDependencies,
+    PreemptionRules,
+)
 from extender.plugins.coscheduling.planner import Cause, NoPlacement, Placement
 from extender.plugins.coscheduling.preemption.gang_preemption import GangPreemption
 from extender.plugins.coscheduling.preemption.planning import VictimPlan
@@ -21,7 +27,7 @@ from extender.plugins.coscheduling.state.group import Group, Preempting
 from extender.plugins.coscheduling.state.refutations import How
 from tests.unit.plugins.coscheduling import preempting
 from tests.unit.plugins.coscheduling.conftest import World, node, pod, pod_group
-from tests.unit.plugins.coscheduling.kube_scheduler import group, member, on_node
+from tests.unit.plugins.coscheduling.kube_scheduler import group, member, members, on_node
 from tests.unit.plugins.coscheduling.machines.test_preempting_machine import of_priority
 
 
@@ -35,7 +41,7 @@ def test_a_gang_that_is_gone_is_not_looked_at_again_and_again() -> None:
     member = pod("p0", "g")
     world.plugin.on_pod_group(None, pod_group("g", 1))
     world.create(member)
-    preemption.refused(world.plugin.manager.groups["default/g"], "gang-scheduler")
+    preemption.refused(world.plugin.manager.groups["default/g"], "default-scheduler")
     world.plugin.on_pod(member, None)
     world.plugin.on_pod_group(pod_group("g", 1), None)
     world.tasks.clear()
@@ -56,7 +62,7 @@ def test_a_plan_that_does_not_hold_is_not_searched_for_again_at_once() -> None:
     preemption.priorities.follow(None, low)
     nowhere = VictimPlan(Placement({"p0": "n1"}), (), (0, 0, 0, 0, 0))
     with patch.object(VictimSearch, "search", return_value=nowhere) as search:
-        preemption.refused(world.plugin.manager.groups["default/g"], "gang-scheduler")
+        preemption.refused(world.plugin.manager.groups["default/g"], "default-scheduler")
         for seconds in (0.0, 0.0, 0.5, 1.0):
             world.clock.now += seconds
             preemption.search_waiting()
@@ -125,7 +131,7 @@ def test_a_node_that_comes_ends_the_rest_after_searches_in_vain() -> None:
         patch.object(VictimSearch, "may_yet", return_value=False),
     ):
         for _ in range(2):  # the second time it rests
-            preemption.refused(world.plugin.manager.groups["default/g"], "gang-scheduler")
+            preemption.refused(world.plugin.manager.groups["default/g"], "default-scheduler")
             preemption.search_waiting()
         assert search.call_count == 1
         preemption.node_came()
@@ -177,7 +183,7 @@ def test_a_search_in_vain_is_made_again_where_time_alone_may_help(story: Story, 
     world.create(pod("p0", "g", cpu="9", priority=1))
     preemption.priorities.follow(None, pod("low", node_name="n1"))
     with story(world, preemption) as search:
-        preemption.refused(world.plugin.manager.groups["default/g"], "gang-scheduler")
+        preemption.refused(world.plugin.manager.groups["default/g"], "default-scheduler")
         preemption.search_waiting()
         world.clock.now += 60.0
         preemption.search_waiting()
@@ -319,3 +325,88 @@ def test_for_members_that_kube_scheduler_has_no_node_for_pods_are_evicted_where_
     if evicted:
         kept = vip.refuted.confined(kube.world.clock.now, 0, evicting=True)
         assert not any(kept.values()), "what a call says is good for one preemption"
+
+
+def put_to_sleep(kube: preempting.Preempting) -> None:
+    """kube-scheduler has found no node for either of the two."""
+    kube.active.clear()
+    vip = kube.world.plugin.manager.groups["default/vip"]
+    for uid in vip.members:
+        vip.refuted.sleeps(uid, 0)
+    kube.world.run_tasks()
+
+
+def preempt_calls(kube: preempting.Preempting, **candidates: str) -> None:
+    """Of each member: that node."""
+    for name, node_name in candidates.items():
+        offered = [Candidate(node_name, Victims((kube.pods["default/low0"],)))]
+        assert not kube.preemption.guard.review(kube.pods[f"default/{name}"], offered)
+
+
+def minutes_pass(kube: preempting.Preempting, minutes: int) -> None:
+    for _ in range(minutes):
+        kube.world.clock.now += 60.0
+        kube.plugin.tick()
+        kube.world.run_tasks()
+        kube.wake()
+
+
+def test_no_pod_is_evicted_for_a_gang_that_may_not_be_planned() -> None:
+    """By now it names a group that is not there."""
+    kube = full_cluster(4)
+    put_to_sleep(kube)
+    kube.apply(group("vip", 2, groups="other"))
+    preempt_calls(kube, vip0="n2", vip1="n3")
+    minutes_pass(kube, 3)
+    assert kube.ending() == []
+
+
+def test_evictions_that_fail_do_not_spend_what_preempt_calls_said() -> None:
+    """kube-scheduler asks again minutes later."""
+    kube = full_cluster(4)
+    put_to_sleep(kube)
+    evict, fails = kube.evictions.evict, [True]
+
+    def evict_once_in_vain(eviction: Eviction, done: Done) -> None:
+        if fails:
+            fails.pop()
+            kube.world.tasks["told"] = lambda: done("the API server does not answer")
+        else:
+            evict(eviction, done)
+
+    with patch.object(kube.evictions, "evict", evict_once_in_vain):
+        preempt_calls(kube, vip0="n2", vip1="n3")
+        minutes_pass(kube, 5)
+    assert not fails
+    assert {pod.name for pod in kube.ending()} == {"low2", "low3"}
+
+
+def held_beside_a_preemptor() -> preempting.Preempting:
+    """One of two members is held on n1 of two nodes, each of which has room for one. A gang of two comes that counts for more."""
+    kube = preempting.Preempting(World([node("n1", "2"), node("n2", "2")]))
+    kube.apply(group("held", 2), group("vip", 2))
+    first, last = member("held0", "held", cpu=2), member("held1", "held", cpu=2)
+    kube.create(first, last)
+    kube.attempt(first.uid)
+    kube.active.pop(last.uid)
+    kube.create(*(of_priority(each, 10) for each in members(2, "vip", cpu=2, gated=True)))
+    for _ in range(2):
+        kube.world.run_tasks()
+    return kube
+
+
+def test_places_are_kept_while_held_members_let_go() -> None:
+    """Their bind calls end a moment later; they are on their nodes until then."""
+    kube = held_beside_a_preemptor()
+    assert kube.world.waiting["default/held0"].decision.startswith("rejected")
+    slots = kube.plugin.manager.slots.of_group("default/vip")
+    assert {slot.uid for slot in slots} == {"default/vip0", "default/vip1"}
+
+
+def test_no_pod_of_less_priority_comes_in_while_held_members_let_go() -> None:
+    kube = held_beside_a_preemptor()
+    kube.world.run_tasks()
+    lone = of_priority(member("lone", "", cpu=2), 5)
+    kube.create(lone)
+    kube.attempt(lone.uid)
+    assert kube.running() == set()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+from msgspec import structs
 
 from extender.api import corev1
 from extender.plugins.coscheduling.dependencies import Done, Eviction
@@ -147,3 +148,44 @@ def test_victims_that_are_told_late_are_told_only_if_their_preemptor_still_waits
         kube.delete(*gang)
     kube.passes(10)
     assert kube.running("low") | kube.running() == ({"low0", "low1"} if gone else {"vip0", "vip1"})
+
+
+def without_its_most_important(kube: Preempting, vips: list[corev1.Pod]) -> None:
+    """What is left counts at 0."""
+    kube.delete(vips[0])
+
+
+def with_one_that_never_preempts(kube: Preempting, vips: list[corev1.Pod]) -> None:
+    late = of_priority(member("late", "vip", gated=True), 10)
+    kube.create(structs.replace(late, spec=structs.replace(late.spec, preemption_policy="Never")))
+
+
+def with_victims_of_more_priority(kube: Preempting, vips: list[corev1.Pod]) -> None:
+    """The quorum of their gang counts at 50 by now."""
+    kube.create(*(of_priority(member(f"more{number}", "low", gated=True), 50) for number in range(2)))
+
+
+@pytest.mark.parametrize(
+    ("change", "priorities"),
+    [
+        pytest.param(without_its_most_important, (10, 10, 0), id="the gang's priority falls"),
+        pytest.param(with_one_that_never_preempts, (10, 10), id="a member comes that never preempts"),
+        pytest.param(with_victims_of_more_priority, (10, 10), id="the victims' gang rises above it"),
+    ],
+)
+def test_no_pod_is_evicted_by_a_gang_that_may_do_so_no_more(
+    change: Callable[[Preempting, list[corev1.Pod]], None],
+    priorities: tuple[int, ...],
+    world: Make,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    kube = Preempting(world([node("n1", "1"), node("n2", "1")]))
+    kube.apply(group("low", 2), group("vip", 2))
+    kube.create(*(on_node(of_priority(member(f"low{number}", "low"), 5), f"n{number + 1}") for number in range(2)))
+    made = members(len(priorities), "vip", gated=True)
+    vips = [of_priority(each, priority) for each, priority in zip(made, priorities, strict=True)]
+    asked = evictions_of(kube, monkeypatch)
+    changes_after_the_search(kube, monkeypatch, lambda: change(kube, vips))
+    kube.create(*vips)
+    kube.passes(10)
+    assert asked == []

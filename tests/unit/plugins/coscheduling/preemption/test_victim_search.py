@@ -3,6 +3,7 @@ which pods it takes for gone."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 
 from extender.plugins.coscheduling.preemption import victim_search
 from extender.plugins.coscheduling.preemption.evictable import Evictable, RunningGang, evictable_pods, running_gangs
+from extender.plugins.coscheduling.state import pod_group_manager
 from extender.plugins.coscheduling.state.group import Group
 from extender.plugins.coscheduling.state.pod_group_manager import AT_ONCE, PodGroupManager
 from tests.unit.plugins.coscheduling.conftest import World, node
@@ -53,12 +55,13 @@ def test_gangs_are_read_some_at_a_time_and_pods_on_a_native_thread(
     monkeypatch.setattr(search, "_with", replace(search._with, offload=offloaded))
     monkeypatch.setattr(victim_search, "running_gangs", read)
     monkeypatch.setattr(victim_search, "evictable_pods", seen)
+    monkeypatch.setattr(pod_group_manager, "PART_SECONDS", math.inf)
     kube.apply(group("vip", 2))
     kube.create(*(of_priority(member(f"vip{number}", "vip", gated=True), 10) for number in range(2)))
     kube.world.run_tasks()
     kube.world.run_tasks()
     assert walked == [True]
-    assert sum(at_once) == GANGS + 1
+    assert at_once[:3] == [AT_ONCE, AT_ONCE, 2], "and those of victims once more when it is decided"
     assert max(at_once) <= AT_ONCE
     assert len(kube.evictions.asked) == 1
 

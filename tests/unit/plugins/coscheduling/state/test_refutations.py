@@ -49,30 +49,21 @@ def test_each_pair_has_its_own_time() -> None:
 def test_what_kube_scheduler_says_of_candidates_is_good_for_one_preemption() -> None:
     refuted = Refutations()
     refuted.sleeps("p0", 0)
-    assert refuted.may_preempt("p0", frozenset({"n1"}), planned=False)
-    assert not refuted.may_preempt("p0", frozenset({"n1"}), planned=False), "nothing new"
+    assert refuted.may_preempt("p0", frozenset({"n1"}))
+    assert not refuted.may_preempt("p0", frozenset({"n1"})), "nothing new"
     refuted.has_preempted()
     assert refuted.confined(0.0, 0, evicting=True) == {"p0": frozenset()}
-    assert refuted.may_preempt("p0", frozenset({"n1"}), planned=False)
+    assert refuted.may_preempt("p0", frozenset({"n1"}))
 
 
-@pytest.mark.parametrize(
-    ("planned", "kept", "expected"),
-    [
-        pytest.param(
-            True, False, {"p0": frozenset({"n1"})}, id="of one that has a slot: the call comes before its refusal"
-        ),
-        pytest.param(False, True, {"p0": frozenset({"n1"})}, id="of one that was refused before"),
-        pytest.param(False, False, {"p0": frozenset()}, id="not of one that nothing keeps from any node"),
-    ],
-)
-def test_candidates_are_noted(planned: bool, kept: bool, expected: dict[str, frozenset[str]]) -> None:
+@pytest.mark.parametrize("kept", [pytest.param(False, id="before its refusal"), pytest.param(True, id="after")])
+def test_candidates_are_noted(kept: bool) -> None:
     refuted = Refutations()
     if kept:
         refuted.sleeps("p0", 0)
-    refuted.may_preempt("p0", frozenset({"n1"}), planned=planned)
+    assert refuted.may_preempt("p0", frozenset({"n1"})) == kept
     refuted.sleeps("p0", 0)
-    assert refuted.confined(0.0, 0, evicting=True) == expected
+    assert refuted.confined(0.0, 0, evicting=True) == {"p0": frozenset({"n1"})}
     assert refuted.confined(0.0, 0) == {"p0": frozenset()}, "in a plan that evicts no pod"
     refuted.came("p0", 0)
     refuted.sleeps("p0", 0)
@@ -83,7 +74,7 @@ def test_candidates_open_nodes_beside_those_offered() -> None:
     refuted = Refutations()
     refuted.add("p0", "n1", How.NOT_OFFERED, 100.0)
     refuted.confine("p0", "n1", frozenset({"n2"}), 0)
-    assert refuted.may_preempt("p0", frozenset({"n3"}), planned=True)
+    assert refuted.may_preempt("p0", frozenset({"n3"}))
     assert refuted.confined(101.0, 0, evicting=True) == {"p0": frozenset({"n2", "n3"})}
 
 
