@@ -40,7 +40,7 @@ class Composites:
     def remove(self, key: str) -> None:
         """The groups that name it wait for it. What was chosen of the tree that it was in was chosen with it."""
         if key in self._specs:
-            self._chosen.pop(self._root_above(key), None)
+            self._chosen.pop(self.root_above(key), None)
         known = self._specs.pop(key, None)
         if known is not None and known.parent:
             _discard(self._composites, known.parent, key)
@@ -99,9 +99,9 @@ class Composites:
 
     def root_of(self, group: str) -> str:
         """The key of the widest composite that the group is in, which need not be there; empty for a group of none."""
-        return self._root_above(self.parents.get(group, ""))
+        return self.root_above(self.parents.get(group, ""))
 
-    def _root_above(self, key: str) -> str:
+    def root_above(self, key: str) -> str:
         """Likewise, of a composite."""
         line = self._line_from(key)
         return (line[-1].parent or line[-1].key) if line else key
@@ -167,13 +167,20 @@ class Composites:
         """Whether these groups are as many as the tree asks for."""
         return not self.lacking(root, groups)
 
-    def lacking(self, key: str, groups: Collection[str], depth: int = 1) -> str:
-        """Which composite has too few of its groups among these; empty if none."""
+    def lacking(self, key: str, groups: Collection[str]) -> str:
+        """Which composite has too few of its groups among these; empty if none. One that groups_of does not come to has none."""
+        return self._lacking(key, groups, frozenset(self._below(key)), 1)
+
+    def _lacking(self, key: str, groups: Collection[str], walked: Collection[str], depth: int) -> str:
         spec = self._specs.get(key)
-        if spec is None or depth > MAX_DEPTH:
+        if spec is None:
             return f"CompositePodGroup {key} is not there"
+        if depth > MAX_DEPTH:
+            return f"CompositePodGroup {key} is more than {MAX_DEPTH} levels deep"
+        if key not in walked:
+            return f"CompositePodGroup {key} is in a tree of too many"
         own, composites = self.children(key)
-        lacking = [self.lacking(child, groups, depth + 1) for child in composites]
+        lacking = [self._lacking(child, groups, walked, depth + 1) for child in composites]
         having = sum(child in groups for child in own) + lacking.count("")
         if having >= spec.min_groups:
             return ""

@@ -83,6 +83,13 @@ def waiting_for_group(key: str) -> str:
     return f"PodGroup {key}, which it is to start together with, is not found or does not name it"
 
 
+def is_of_a_composite(key: str, composite: str) -> str:
+    return (
+        f"PodGroup {key}, which it is to start together with, is a group of CompositePodGroup {composite}, "
+        "and starts with that one's groups alone"
+    )
+
+
 def waiting_for_composite(key: str) -> str:
     return f"CompositePodGroup {key}, which it is a group of, is not found"
 

@@ -93,17 +93,31 @@ def would_open(manager: PodGroupManager, group: Group, reason: str) -> tuple[Rel
         return tuple(_more_members(group, spec))
     if reason == UnschedulableReason.GATED:
         return (_without_foreign_gates(manager, group, spec),)
+    if reason == UnschedulableReason.COMPANION_NOT_READY and group.key in manager.composites.parents:
+        return (Relaxation("Companions", _of_tree(manager, group)),)
     if reason == UnschedulableReason.COMPANION_NOT_READY:
         others = ", ".join(starts_with(manager, group))
         return (Relaxation("Companions", f"what {others} waits for, or without naming it in {GROUPS}"),)
     return ()
 
 
+def _of_tree(manager: PodGroupManager, group: Group) -> str:
+    if missing := manager.composites.missing(group.key):
+        return f"CompositePodGroup {missing}"
+    others = ", ".join(starts_with(manager, group))
+    waits = f"what {others} waits for" if others else "more groups"
+    return f"{waits}, or a lower minGroupCount"
+
+
 def _more_members(group: Group, spec: GroupSpec) -> Iterator[Relaxation]:
     there = len(group.members)
     if spec.roles.minima or there >= spec.min_member:
-        for role, short in needs(group, spec, group.members.keys()).roles:
-            yield Relaxation("MorePods", f"{_pods(short)} more of role {role}")
+        lacks = needs(group, spec, group.members.keys())
+        parts = [f"{_pods(short)} more of role {role}" for role, short in lacks.roles]
+        if (rest := lacks.total - sum(short for _, short in lacks.roles)) > 0:
+            parts.append(f"{_pods(rest)} more of {'any role' if parts else 'the group'}")
+        if parts:
+            yield Relaxation("MorePods", " and ".join(parts))
         return
     yield Relaxation("MorePods", f"{_pods(spec.min_member - there)} more of the group")
     if there:

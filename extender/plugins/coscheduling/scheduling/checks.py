@@ -55,7 +55,7 @@ def failed_check(
         text = _waits_in_tree(manager, group, root, scheduler_name)
         return FailedCheck(UnschedulableReason.COMPANION_NOT_READY, text, text, told=text) if text else None
     if other := missing_group(manager, group):
-        text = messages.waiting_for_group(other)
+        text = _waits_for(manager, other)
         return FailedCheck(UnschedulableReason.COMPANION_NOT_READY, text, text, told=text)
     for peer_gang in gang_set_of(manager, group)[1:]:
         failed = _check_of_peer(manager, peer_gang, scheduler_name)
@@ -63,6 +63,12 @@ def failed_check(
             text = messages.companion_waits(peer_gang.key, failed.cause)
             return FailedCheck(UnschedulableReason.COMPANION_NOT_READY, text, text, told=text)
     return None
+
+
+def _waits_for(manager: PodGroupManager, other: str) -> str:
+    """other: what `missing_group` returns."""
+    composite = manager.composites.parents.get(other)
+    return messages.is_of_a_composite(other, composite) if composite else messages.waiting_for_group(other)
 
 
 def _waits_in_tree(manager: PodGroupManager, group: Group, root: str, scheduler_name: str) -> str:
@@ -93,7 +99,7 @@ def missing_peer_gang(manager: PodGroupManager, group: Group) -> str:
     if missing := composites.missing(group.key):
         return messages.waiting_for_composite(missing)
     if other := missing_group(manager, group):
-        return messages.waiting_for_group(other)
+        return _waits_for(manager, other)
     gang_set = gang_set_of(manager, group)
     root = composites.root_of(group.key)
     if (

@@ -75,7 +75,8 @@ def chosen_groups(manager: PodGroupManager, gang_set: Sequence[Group], uids: Col
 
 
 def missing_group(manager: PodGroupManager, group: Group) -> str:
-    """The key of a group that the gang set needs and that is not there, or that does not name this one back; or empty."""
+    """The key of a group that the gang set needs and that is not there, that does not name this one back, or that starts with its tree of
+    composites instead; or empty."""
     if group.key in manager.composites.parents or not is_linked(manager, group):
         return ""
     gang_set = gang_set_of(manager, group)
@@ -85,7 +86,7 @@ def missing_group(manager: PodGroupManager, group: Group) -> str:
         if other := manager.gang_set_index.unanswered(each.key):
             return other
     keys = manager.gang_set_index.gang_set(group.key)
-    return next((key for key in keys if key not in manager.groups), "")
+    return next((key for key in keys if key not in manager.groups or key in manager.composites.parents), "")
 
 
 def is_complete(manager: PodGroupManager, group: Group) -> bool:

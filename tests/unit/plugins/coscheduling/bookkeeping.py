@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from operator import itemgetter
 
 from extender import metrics
@@ -217,7 +218,14 @@ def _recounted(manager: PodGroupManager, group: Group, spec: GroupSpec) -> Needs
 def _asked(manager: PodGroupManager, group: Group) -> GroupSpec | None:
     """By its object, less the members that have been and those that are made later."""
     spec = spec_of(group, manager.specs.foreign_of(group))
-    if spec is None or group.pod_group is None or not manager.to_come_seconds:
+    if spec is not None and not spec.invalid and (wrong := manager.composites.problem(group.key)):
+        spec = replace(spec, invalid=wrong)
+    if (
+        spec is None
+        or group.pod_group is None
+        or not manager.to_come_seconds
+        or not manager.specs.may_come_in_phases(group)
+    ):
         return spec
     return in_phase(cloned(group), spec)
 
@@ -257,6 +265,8 @@ def _planned(manager: PodGroupManager, group: Group) -> Iterable[str]:
 
 def _spec(manager: PodGroupManager, group: Group) -> Iterable[str]:
     asked = spec_of(group, manager.specs.foreign_of(group))
+    if asked is not None and not asked.invalid and (wrong := manager.composites.problem(group.key)):
+        asked = replace(asked, invalid=wrong)
     if asked is not None and (number := manager.gang_set_index.refused(group.key)):
         asked = too_many_together(asked, number)
     if group.spec is not None and group.spec != asked:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from unittest.mock import patch
 
 import pytest
 
@@ -73,6 +74,24 @@ def test_a_tree_is_four_composites_deep_at_most() -> None:
     assert deep(MAX_DEPTH).problem(A) == ""
     assert deep(MAX_DEPTH + 1).problem(A).endswith("must not lead to more than 4 levels")
     assert deep(100).problem(A).endswith("must not lead to more than 4 levels")
+
+
+def test_a_branch_that_is_too_deep_is_named_as_that() -> None:
+    made = tree({A: "root", B: "c4"}, root=(2, ""), c1=(1, "root"), c2=(1, "c1"), c3=(1, "c2"), c4=(1, "c3"))
+    assert made.lacking("ns/root", [A, B]) == "CompositePodGroup ns/c4 is more than 4 levels deep"
+
+
+def test_what_lacks_groups_is_found_without_a_walk_through_a_tree_of_empty_composites() -> None:
+    made = tree({A: "root"}, root=(2, ""), **{f"c{number}": (1, "root") for number in range(100 * MAX_GROUPS)})
+    asked = []
+
+    def children(key: str) -> tuple[Sequence[str], Sequence[str]]:
+        asked.append(key)
+        return Composites.children(made, key)
+
+    with patch.object(made, "children", children):
+        assert made.lacking("ns/root", [A])
+    assert len(asked) <= 3 * MAX_GROUPS * MAX_DEPTH
 
 
 @pytest.mark.parametrize("length", [1, 2, 3, 4])

@@ -46,7 +46,8 @@ _MinimumOf = tuple[int, Collection[Member]]
 def _minima(members: Mapping[str, Member], spec: GroupSpec) -> Iterator[_MinimumOf]:
     yield spec.min_member, members.values()
     for role, minimum in spec.roles.minima:
-        yield minimum, [info for info in members.values() if spec.roles.role_of(info.pod) == role]
+        if minimum:  # no member of a role that may be missing is of the quorum
+            yield minimum, [info for info in members.values() if spec.roles.role_of(info.pod) == role]
 
 
 def _priority(minima: Collection[_MinimumOf], priorities: Counter[int]) -> int:

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 
 from extender.client.interface import OwnPodGroup
 from extender.plugins.coscheduling.spec.in_tree import CompositeSpec
+from extender.plugins.coscheduling.spec.named_groups import MAX_GROUPS
 from extender.plugins.coscheduling.spec.sources.foreign import ForeignPodGroup, kind_of
 from extender.plugins.coscheduling.spec.sources.steps import started_early
 from extender.plugins.coscheduling.state.group import Group
@@ -62,13 +63,21 @@ class Objects:
         return group
 
     def composite_changed(self, key: str, spec: CompositeSpec | None) -> list[str]:
-        """None: it is gone. Returns the keys of the groups below it, which ask for something else now."""
-        before = self._specs.composites.groups_of(key)
+        """None: it is gone. Returns the keys of the groups below it, which ask for something else now; and of all groups of a tree that has
+        become too large by it, or is so no longer."""
+        composites = self._specs.composites
+        roots = {composites.root_above(each) for each in (key, spec.parent if spec is not None else "") if each}
+        before, of_roots = composites.groups_of(key), {root: composites.groups_of(root) for root in roots}
         if spec is not None:
-            self._specs.composites.put(spec)
+            composites.put(spec)
         else:
-            self._specs.composites.remove(key)
-        return sorted({*before, *self._specs.composites.groups_of(key)} & self._groups.keys())
+            composites.remove(key)
+        found = {*before, *composites.groups_of(key)}
+        for root, groups in of_roots.items():
+            now = composites.groups_of(root)
+            if (len(groups) > MAX_GROUPS) != (len(now) > MAX_GROUPS):
+                found.update(groups, now)
+        return sorted(found & self._groups.keys())
 
     def tree_changed(self, key: str) -> Group | None:
         """A composite above the group has changed."""
@@ -80,7 +89,7 @@ class Objects:
     def try_names_again(self, key: str) -> Group | None:
         """Tries again to link a refused group to the groups that it names; None if it is still refused."""
         group = self._groups.get(key)
-        if group is None or not self._specs.gang_set_index.try_again(key):
+        if group is None or not self._specs.try_names_again(key):
             return None
         self._registry.asks_anew(group)
         return group

@@ -5,11 +5,13 @@ PodGroupManager keeps it, under its lock. scheduler-plugins: pkg/coscheduling/co
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from functools import partial
 
 from extender.plugins.coscheduling.composites import Composites
 from extender.plugins.coscheduling.spec.in_tree import spec_of_in_tree
+from extender.plugins.coscheduling.spec.named_groups import Keys
 from extender.plugins.coscheduling.spec.pod_group import (
     GroupSpec,
     spec_of_labels,
@@ -47,17 +49,22 @@ class Specs:
         if group.spec is None:
             group.spec = spec_of(group, self.foreign_of(group))
             if group.spec is not None:
-                self.gang_set_index.name(group.key, group.spec.groups)
+                self._name(group.key, group.spec.groups)
                 self.adopt(group.key, group.spec.parent)
                 if not group.spec.invalid and (wrong := self.composites.problem(group.key)):
                     group.spec = replace(group.spec, invalid=wrong)
                 if number := self.gang_set_index.refused(group.key):
                     group.spec = too_many_together(group.spec, number)
         spec = group.spec
-        if spec is not None and self._to_come_seconds and comes_in_phases(group) and self._counts_all(group):
+        if spec is not None and self._to_come_seconds and comes_in_phases(group) and self.may_come_in_phases(group):
             spec = in_phase(group, spec)
         group.current = spec
         return spec
+
+    def may_come_in_phases(self, group: Group) -> bool:
+        """One that another group names before it has begun waits for all its members, as one that names others does."""
+        begun = group.early or group.assigned
+        return self._counts_all(group) and bool(begun or group.key not in self.gang_set_index.sets)
 
     def _counts_all(self, group: Group) -> bool:
         """Whether minMember and minResources of its object are of the members of all phases, as in PodGroups of the CRD, Koordinator and
@@ -74,16 +81,34 @@ class Specs:
 
     def adopt(self, key: str, parent: str) -> None:
         """The group names this composite. Where its tree becomes too large by it, or small enough, all its groups ask anew."""
-        concerned = self.composites.adopt(key, parent)
-        for each in concerned:
-            if (group := self._groups.get(each)) is not None and each != key:
-                group.asks_anew()
-                self._queue.move_to_active((each,))
+        self._ask_anew(each for each in self.composites.adopt(key, parent) if each != key)
 
     def forget(self, key: str) -> None:
         """The group names no other, and no composite, any more."""
-        self.gang_set_index.name(key, ())
+        self._name(key, ())
         self.adopt(key, "")
+
+    def try_names_again(self, key: str) -> bool:
+        """A group that was refused: whether what it names counts from now on."""
+        return self._linked(key, partial(self.gang_set_index.try_again, key))
+
+    def _name(self, key: str, others: Keys) -> None:
+        self._linked(key, partial(self.gang_set_index.name, key, others))
+
+    def _linked(self, key: str, link: Callable[[], bool]) -> bool:
+        """A job in phases whose set has changed may wait for another phase."""
+        before = self.gang_set_index.gang_set(key)
+        linked = link()
+        if linked:
+            others = {*before, *self.gang_set_index.gang_set(key)} - {key}
+            self._ask_anew(each for each in others if each in self._groups and comes_in_phases(self._groups[each]))
+        return linked
+
+    def _ask_anew(self, keys: Iterable[str]) -> None:
+        for key in keys:
+            if (group := self._groups.get(key)) is not None:
+                group.asks_anew()
+                self._queue.move_to_active((key,))
 
 
 def spec_of(group: Group, foreign: ForeignPodGroup | None) -> GroupSpec | None:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 
 import pytest
 
-from extender.plugins.coscheduling.report.gang_diagnosis import GangDiagnosis, diagnose, not_asked
+from extender.plugins.coscheduling.report.gang_diagnosis import GangDiagnosis, diagnose, not_asked, would_open
 from extender.plugins.coscheduling.state.diagnosis import Diagnosis, UnschedulableReason
 from extender.plugins.coscheduling.state.group import Preempting
 from tests.unit.plugins.coscheduling.conftest import World, node
-from tests.unit.plugins.coscheduling.kube_scheduler import KubeScheduler, group, members
+from tests.unit.plugins.coscheduling.kube_scheduler import KubeScheduler, group, member, members
 
 Make = Callable[..., World]
 
@@ -75,3 +75,23 @@ def test_a_gang_that_runs_has_no_reason(kube: KubeScheduler) -> None:
 )
 def test_why_none_is_asked_about(running: int, elsewhere: Collection[str], text: str) -> None:
     assert not_asked(running, 3, elsewhere) == text
+
+
+@pytest.mark.parametrize(
+    ("minimum", "there", "expected"),
+    [
+        pytest.param(5, {"": 1}, "1 pod more of role m and 2 pods more of role w and 1 pod more of any role", id="all"),
+        pytest.param(5, {"m": 1, "w": 2}, "2 pods more of the group", id="of no role"),
+        pytest.param(3, {"m": 1}, "2 pods more of role w", id="of one role"),
+    ],
+)
+def test_what_would_open_a_gang_that_lacks_members_of_roles(
+    minimum: int, there: Mapping[str, int], expected: str, world: Make
+) -> None:
+    kube = KubeScheduler(world([node("n1", "4")]))
+    kube.apply(group(minimum=minimum, roles="m=1,w=2"))
+    kube.create(*(member(f"{role}{n}", role=role) for role, count in there.items() for n in range(count)))
+    manager = kube.plugin.manager
+    with manager.lock:
+        found = would_open(manager, manager.groups["default/g"], UnschedulableReason.QUORUM_MISSING)
+    assert [each.text for each in found] == [expected]

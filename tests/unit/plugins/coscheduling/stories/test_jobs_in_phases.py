@@ -577,3 +577,28 @@ def test_what_is_asked_for_without_measure_costs_no_more(world: Make, cpu: str) 
     assert kube.starts == []
     assert kube.world.plans <= 4
     assert len(list(kube.plugin.manager.slots)) == 0
+
+
+def test_one_that_another_group_names_waits_for_all_its_members_and_comes_in_phases_without_that(
+    kube: KubeScheduler,
+) -> None:
+    """Within a namespace the naming of one is enough, and one that starts with others comes in no phases."""
+    kube.apply(TRAIN_JOB, group("beside", 1, groups="g"))
+    kube.create(*INITIALIZERS, member("other", "beside"))
+    kube.run()
+    assert kube.starts == []
+    assert kube.told["dataset"].endswith("minMember of group: 5")
+    kube.apply(group("beside", 1))
+    kube.run()
+    assert kube.running() == {"dataset", "model", "other"}
+    assert len(kept(kube)) == 3
+
+
+def test_one_that_is_named_once_it_has_begun_goes_on_in_phases(kube: KubeScheduler) -> None:
+    kube.apply(TRAIN_JOB)
+    kube.create(*INITIALIZERS)
+    kube.run()
+    kube.apply(group("beside", 1, groups="g"))
+    kube.create(member("other", "beside"))
+    kube.run()
+    assert kube.running() == {"dataset", "model", "other"}
