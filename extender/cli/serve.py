@@ -73,9 +73,7 @@ def run(args: argparse.Namespace) -> int:
     from extender.server import serve  # isort: skip  - patches: everything else comes after
     from extender.cli import kubeconfig_flags
     from extender.cli.errors import UsageError
-    from extender.config.load import load_extender_configuration
     from extender.config.types import ExtenderConfiguration
-    from extender.config.yaml_file import ConfigurationError
     from extender.server.options import OptionsError, ServeOptions
 
     if args.kubeconfig == "":  # `--kubeconfig "$UNSET"`, which does not mean the pod's own identity
@@ -102,14 +100,33 @@ def run(args: argparse.Namespace) -> int:
     )
     try:
         options.check()
-        configuration = load_extender_configuration(args.config) if args.config else ExtenderConfiguration()
     except OptionsError as error:
         raise UsageError(str(error)) from error
-    except ConfigurationError as error:
-        raise UsageError(*map(str, error.mistakes)) from error
+    configuration = _configuration(args.config) if args.config else ExtenderConfiguration()
     if configuration.leader_service is not None:
         _check_advertised(args.advertise_address or args.bind_address)
     return serve.run(_builder(args, configuration), options)
+
+
+def _configuration(file: str) -> Any:
+    """Raises UsageError for what the worker could not begin with, which would be a traceback from it."""
+    from extender.cli.errors import UsageError
+    from extender.config.load import read_extender_configuration
+    from extender.config.yaml_file import ConfigurationError, read_document
+    from extender.framework.runtime.registry import RegistryError
+    from extender.plugins import profile_check
+    from extender.plugins.registry import new_registry
+
+    try:
+        document = read_document(file)
+        configuration = read_extender_configuration(document)
+        if wrong := list(profile_check.unknown_plugins(document, configuration.profiles, new_registry())):
+            raise document.error(wrong)
+    except ConfigurationError as error:
+        raise UsageError(*map(str, error.mistakes)) from error
+    except RegistryError as error:
+        raise UsageError(str(error)) from error
+    return configuration
 
 
 def _check_advertised(address: str) -> None:

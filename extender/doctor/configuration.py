@@ -77,6 +77,8 @@ def examine_documents(kube_scheduler_document: ReadDocument | None, extender_doc
     ours = _load(extender_document, read_extender_configuration, findings)
     if kube_scheduler is not None:
         findings += of_kube_scheduler(kube_scheduler)
+    if ours is not None:
+        findings += of_extender(ours)
     if kube_scheduler is not None and ours is not None:
         findings += of_both(kube_scheduler, ours)
     both_given = kube_scheduler_document is not None and extender_document is not None
@@ -103,6 +105,28 @@ def _load(
             for each in error.mistakes
         ]
         return None
+
+
+def of_extender(file: ExtenderFile) -> Iterator[Finding]:
+    """What is wrong with our file whatever kube-scheduler's says: plugins that are not there, as `serve` would find."""
+    if not file.read.profiles or not file.document.lines:  # of a page, where the process that shows it has its plugins
+        return
+    from extender.framework.runtime.registry import RegistryError  # most files need none of these
+    from extender.plugins import profile_check
+    from extender.plugins.registry import new_registry
+
+    try:
+        registry = new_registry()
+    except RegistryError as error:
+        fix = "install the package of the plugin anew, or take it away"
+        yield finding(ERROR, "UnknownPlugin", file.document, "profiles", str(error), fix)
+        return
+    for each in profile_check.unknown_plugins(file.document, file.read.profiles, registry):
+        fix = "mend the name: the extender does not start. One of another package counts where that is installed, here too"
+        yield finding(ERROR, "UnknownPlugin", file.document, each.path, each.text, fix)
+    for each in profile_check.unused_arguments(file.document, file.read.profiles):
+        fix = "mend the name, enable the plugin, or take its arguments away"
+        yield finding(WARNING, "UnusedArguments", file.document, each.path, each.text, fix)
 
 
 def of_kube_scheduler(file: KubeSchedulerFile) -> Iterator[Finding]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from importlib.metadata import EntryPoint
 from pathlib import Path
 
 import pytest
 
 from extender.config.findings import Finding
 from extender.doctor.configuration import examine
+from extender.plugins import registry
 from tests.documented import PROJECT
 
 SHIPPED = [
@@ -121,6 +123,7 @@ def test_one_mistake_of_the_extender_apart_from_kube_scheduler(
 ENTRY = "  - urlPrefix: http://127.0.0.1:8888\n"
 FIRST = ENTRY + "    filterVerb: filter"
 BIND = ENTRY + "    bindVerb: bind"
+SAMPLE = "percentageOfNodesToScore: 10\n"
 BIND_TIMEOUT = "bindVerb: bind\n    httpTimeout: 120s"
 CASES = [
     ("the bind entry has no verb", KUBE_SCHEDULER, "bindVerb: bind", "weight: 1", "error NoBindVerb extenders[0]"),
@@ -263,6 +266,20 @@ CASES = [
         BIND_TIMEOUT.replace("120s", "5m"),
         "info BindTimeoutDiffers extenders[1].httpTimeout",
     ),
+    (
+        "a plugin that does not exist",
+        OURS,
+        SAMPLE,
+        SAMPLE + "profiles: [{plugins: {filter: {enabled: [{name: NodeName}, {name: NodResourcesFit}]}}}]\n",
+        "error UnknownPlugin profiles[0].plugins.filter.enabled[1].name",
+    ),
+    (
+        "arguments of a plugin that is not enabled",
+        OURS,
+        SAMPLE,
+        SAMPLE + "profiles: [{pluginConfig: [{name: CoScheduling, args: {permitWaitingTimeSeconds: 30}}]}]\n",
+        "warning UnusedArguments profiles[0].pluginConfig[0].name",
+    ),
     ("no Lease", OURS, "leaderLease: kube-system/gang-scheduler", "", "warning NoLeaderLease leaderLease"),
     (
         "no leader election",
@@ -317,7 +334,6 @@ def test_more_than_a_tenth_of_the_nodes_will_do_too_where_both_files_say_so(file
     assert files.found() == []
 
 
-SAMPLE = "percentageOfNodesToScore: 10\n"
 PROFILE = "  - {schedulerName: gang-scheduler, percentageOfNodesToScore: %d}\n"
 OUR_PROFILE = "profiles:\n" + PROFILE % 100
 
@@ -397,6 +413,25 @@ def test_without_extenders_nothing_else_is_said_of_them(files: Files) -> None:
     text = (Path(files.found()[0].file)).read_text()
     Path(files.found()[0].file).write_text(text[: text.index("extenders: []")] + "extenders: []\n")
     assert [each.code for each in files.found()] == ["NoExtender"]
+
+
+def test_plugins_are_those_that_are_installed(files: Files, monkeypatch: pytest.MonkeyPatch) -> None:
+    files.replace(OURS, SAMPLE, SAMPLE + "profiles: [{plugins: {filter: {enabled: [{name: Theirs}]}}}]\n")
+    assert [each.message for each in files.found()] == ['plugin "Theirs" does not exist']
+    theirs = EntryPoint("Theirs", "builtins:object", registry.ENTRY_POINTS)
+    monkeypatch.setattr(registry, "entry_points", lambda *, group: (theirs,))
+    assert files.found() == []
+
+
+def test_a_plugin_that_does_not_load_is_said(files: Files, monkeypatch: pytest.MonkeyPatch) -> None:
+    files.replace(OURS, SAMPLE, SAMPLE + "profiles: [{schedulerName: gang-scheduler}]\n")
+    theirs = EntryPoint("Theirs", "no_such_module:x", registry.ENTRY_POINTS)
+    monkeypatch.setattr(registry, "entry_points", lambda *, group: (theirs,))
+    (found,) = files.found()
+    assert (found.code, 'plugin "Theirs" does not load from no_such_module:x' in found.message) == (
+        "UnknownPlugin",
+        True,
+    )
 
 
 def test_another_extender_beside_ours_is_not_judged(files: Files) -> None:
