@@ -84,6 +84,8 @@ def rights(configuration: ExtenderConfiguration) -> Iterator[Right]:
     yield Right(("create",), kinds.PODS, "no pod is bound", subresource="binding")
     parked = "members that kube-scheduler has parked are not woken: all but the last wait"
     yield Right(("patch",), kinds.PODS, parked, subresource="status")
+    if configuration.wake_by == "annotation":  # by `auto` it is asked for where it turns out to be needed
+        yield Right(("patch",), kinds.PODS, parked)
     unwritten = "a gang's conditions are not written"
     yield Right(("patch",), kinds.POD_GROUPS, unwritten, WARNING, subresource="status")
     yield Right(("create", "patch"), EVENTS, "no event says why a gang waits", WARNING)

@@ -96,6 +96,13 @@ def test_in_tree_groups_want_the_rights_of_their_overlay() -> None:
     assert api.asked - without.asked == set(_rules("in-tree-groups"))
 
 
+def test_pods_that_are_woken_by_annotation_want_the_right_of_its_overlay() -> None:
+    api, without = Asked(), Asked()
+    found(api, replace(CONFIGURATION, wake_by="annotation"))
+    found(without, replace(CONFIGURATION, wake_by="status"))
+    assert api.asked - without.asked == set(_rules("wake-by-annotation"))
+
+
 BESIDE = {("create", "storage.k8s.io csistoragecapacities"), ("patch", "storage.k8s.io csistoragecapacities")}
 """The bell: it is rung where there is the right."""
 

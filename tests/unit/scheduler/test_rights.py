@@ -31,9 +31,9 @@ class Guarded(EmbeddedAPI):
 
 
 class World:
-    def __init__(self, *without: str) -> None:
+    def __init__(self, *without: str, wake_by: str = "auto") -> None:
         self.now, self.api = 0.0, Guarded(*without)
-        self.rights = OwnRights(self.api, ExtenderConfiguration(), self.run, lambda: self.now)
+        self.rights = OwnRights(self.api, ExtenderConfiguration(wake_by=wake_by), self.run, lambda: self.now)
 
     def run(self, work: Callable[[], None]) -> None:
         work()
@@ -67,6 +67,11 @@ def test_a_missing_right_is_warned_of_once_until_it_is_there(logged: pytest.LogC
     world.api.without.clear()
     assert world.tick(later=ASK_AGAIN_SECONDS) == []
     assert logged.messages[1:] == ["right is there now verbs=patch resource=pods/status"]
+
+
+@pytest.mark.parametrize(("wake_by", "said"), [("annotation", ["MissingRight pods"]), ("auto", []), ("status", [])])
+def test_to_annotate_pods_is_missed_where_that_is_what_wakes_them(wake_by: str, said: list[str]) -> None:
+    assert World("patch pods", wake_by=wake_by).tick() == said
 
 
 def test_what_evictions_need_is_left_to_the_evictor() -> None:
