@@ -120,7 +120,12 @@ def _configuration(file: str) -> Any:
     try:
         document = read_document(file)
         configuration = read_extender_configuration(document)
-        if wrong := list(profile_check.unknown_plugins(document, configuration.profiles, new_registry())):
+        profiles = configuration.profiles
+        wrong = [
+            *profile_check.unknown_plugins(document, profiles, new_registry()),
+            *profile_check.empty_points(document, profiles, profile_check.OF_OURS),
+        ]
+        if wrong:
             raise document.error(wrong)
     except ConfigurationError as error:
         raise UsageError(*map(str, error.mistakes)) from error

@@ -5,7 +5,7 @@ Each file alone is checked by `config`; here are the rules between fields that a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -21,7 +21,7 @@ from extender.config.types import (
     ExtenderConfiguration,
     KubeSchedulerConfiguration,
 )
-from extender.config.yaml_file import ConfigurationError, Document, read_document
+from extender.config.yaml_file import ConfigurationError, Document, Mistake, read_document
 from extender.doctor import addresses
 
 T = TypeVar("T")
@@ -108,10 +108,12 @@ def _load(
 
 
 def of_extender(file: ExtenderFile) -> Iterator[Finding]:
-    """What is wrong with our file whatever kube-scheduler's says: plugins that are not there, as `serve` would find."""
+    """What is wrong with our file whatever kube-scheduler's says: plugins that are not there, as `serve` would find.
+
+    What is needed for that is imported where a file has profiles, which most have not."""
     if not file.read.profiles or not file.document.lines:  # of a page, where the process that shows it has its plugins
         return
-    from extender.framework.runtime.registry import RegistryError  # most files need none of these
+    from extender.framework.runtime.registry import RegistryError
     from extender.plugins import profile_check
     from extender.plugins.registry import new_registry
 
@@ -124,13 +126,27 @@ def of_extender(file: ExtenderFile) -> Iterator[Finding]:
     for each in profile_check.unknown_plugins(file.document, file.read.profiles, registry):
         fix = "mend the name: the extender does not start. One of another package counts where that is installed, here too"
         yield finding(ERROR, "UnknownPlugin", file.document, each.path, each.text, fix)
+    empty = profile_check.empty_points(file.document, file.read.profiles, profile_check.OF_OURS)
+    yield from _incomplete(file.document, empty, "the extender")
     for each in profile_check.unused_arguments(file.document, file.read.profiles):
         fix = "mend the name, enable the plugin, or take its arguments away"
         yield finding(WARNING, "UnusedArguments", file.document, each.path, each.text, fix)
 
 
+def _incomplete(document: Document, mistakes: Iterable[Mistake], process: str) -> Iterator[Finding]:
+    """Profiles without a queue sort, or without a bind plugin. process: that reads the file."""
+    for each in mistakes:
+        fix = f"enable the default one again, PrioritySort or DefaultBinder: {process} does not start"
+        yield finding(ERROR, "IncompleteProfile", document, each.path, each.text, fix)
+
+
 def of_kube_scheduler(file: KubeSchedulerFile) -> Iterator[Finding]:
     """What is wrong with kube-scheduler's file whatever ours says."""
+    if "profiles" in file.document.lines:
+        from extender.plugins import profile_check
+
+        empty = profile_check.empty_points(file.document, file.read.profiles, profile_check.OF_KUBE_SCHEDULER)
+        yield from _incomplete(file.document, empty, "kube-scheduler")
     entries = _entries_of_ours(file.read.extenders)
     if not entries:
         message = "there is no entry for the extender: kube-scheduler starts the members of a gang singly"

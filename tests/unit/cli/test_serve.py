@@ -119,14 +119,29 @@ def test_outside_of_a_pod_the_file_that_is_not_read_is_named(tmp_path: Path, nam
     assert ("$KUBECONFIG is set" in done.stderr and "--kubeconfig FILE" in done.stderr) == named
 
 
-def test_a_plugin_that_does_not_exist_is_said_before_anything_listens(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("plugins", "said"),
+    [
+        pytest.param(
+            "{filter: {enabled: [{name: NodResourcesFit}]}}",
+            'filter.enabled[0].name: plugin "NodResourcesFit" does not exist',
+            id="a plugin that does not exist",
+        ),
+        pytest.param(
+            "{bind: {disabled: [{name: DefaultBinder}]}}",
+            'bind: at least one bind plugin is needed for profile with scheduler name "default-scheduler"',
+            id="no bind plugin",
+        ),
+    ],
+)
+def test_a_profile_that_cannot_be_built_is_told_before_anything_listens(
+    tmp_path: Path, plugins: str, said: str
+) -> None:
     config, cluster = tmp_path / "extender.yaml", tmp_path / "cluster.yaml"
     cluster.write_text("{apiVersion: v1, kind: Node, metadata: {name: n}}")
-    profile = "{plugins: {filter: {enabled: [{name: NodResourcesFit}]}}}"
-    config.write_text(f"apiVersion: gang-extender.dev/v1alpha1\nkind: ExtenderConfiguration\nprofiles:\n- {profile}\n")
+    head = "apiVersion: gang-extender.dev/v1alpha1\nkind: ExtenderConfiguration\n"
+    config.write_text(f"{head}profiles:\n- {{plugins: {plugins}}}\n")
     ports = [f"--port={free_port()}", f"--ops-port={free_port()}"]
     command = [*COMMAND, "--config", str(config), "--cluster", str(cluster), *ports]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=SECONDS)
-    field = "profiles[0].plugins.filter.enabled[0].name"
-    said = f'gang-extender: {config}:4: {field}: plugin "NodResourcesFit" does not exist\n'
-    assert (done.returncode, done.stderr) == (2, said)
+    assert (done.returncode, done.stderr) == (2, f"gang-extender: {config}:4: profiles[0].plugins.{said}\n")

@@ -124,6 +124,7 @@ ENTRY = "  - urlPrefix: http://127.0.0.1:8888\n"
 FIRST = ENTRY + "    filterVerb: filter"
 BIND = ENTRY + "    bindVerb: bind"
 SAMPLE = "percentageOfNodesToScore: 10\n"
+SERVED = "  - schedulerName: gang-scheduler\n"
 BIND_TIMEOUT = "bindVerb: bind\n    httpTimeout: 120s"
 CASES = [
     ("the bind entry has no verb", KUBE_SCHEDULER, "bindVerb: bind", "weight: 1", "error NoBindVerb extenders[0]"),
@@ -280,6 +281,26 @@ CASES = [
         SAMPLE + "profiles: [{pluginConfig: [{name: CoScheduling, args: {permitWaitingTimeSeconds: 30}}]}]\n",
         "warning UnusedArguments profiles[0].pluginConfig[0].name",
     ),
+    *[
+        (
+            f"no bind plugin in {name}",
+            name,
+            old,
+            new % "{bind: {disabled: [{name: DefaultBinder}]}}",
+            "error IncompleteProfile profiles[0].plugins.bind",
+        )
+        for name, old, new in [
+            (KUBE_SCHEDULER, SERVED, "  - {schedulerName: gang-scheduler, plugins: %s}\n"),
+            (OURS, SAMPLE, SAMPLE + "profiles: [{schedulerName: gang-scheduler, plugins: %s}]\n"),
+        ]
+    ],
+    (
+        "no queue sort",
+        KUBE_SCHEDULER,
+        SERVED,
+        "  - {schedulerName: gang-scheduler, plugins: {queueSort: {disabled: [{name: '*'}]}}}\n",
+        "error IncompleteProfile profiles[0].plugins.queueSort",
+    ),
     ("no Lease", OURS, "leaderLease: kube-system/gang-scheduler", "", "warning NoLeaderLease leaderLease"),
     (
         "no leader election",
@@ -415,11 +436,48 @@ def test_without_extenders_nothing_else_is_said_of_them(files: Files) -> None:
     assert [each.code for each in files.found()] == ["NoExtender"]
 
 
+DISABLED = "multiPoint: {disabled: [{name: '*'}]%s}%s"
+NO_QUEUE_SORT = (
+    'only one queue sort plugin required for profile with scheduler name "gang-scheduler", but got 0',
+    "profiles[0].plugins.multiPoint",
+)
+NO_BINDER = (
+    'at least one bind plugin is needed for profile with scheduler name "gang-scheduler"',
+    "profiles[0].plugins.multiPoint",
+)
+
+
+@pytest.mark.parametrize(
+    ("more", "expected"),
+    [
+        pytest.param(("", ""), [NO_QUEUE_SORT, NO_BINDER], id="all are disabled"),
+        pytest.param((", enabled: [{name: PrioritySort}]", ""), [NO_BINDER], id="one is enabled anew"),
+        pytest.param(
+            (", enabled: [{name: PrioritySort}]", ", bind: {enabled: [{name: DefaultBinder}]}"),
+            [],
+            id="one at its own point",
+        ),
+        pytest.param((", enabled: [{name: Theirs}]", ""), [], id="a plugin that may have the points"),
+    ],
+)
+def test_a_profile_of_kube_scheduler_sorts_its_queue_and_binds(
+    files: Files, more: tuple[str, str], expected: list[tuple[str, str]]
+) -> None:
+    files.replace(KUBE_SCHEDULER, SERVED, f"  - {{schedulerName: gang-scheduler, plugins: {{{DISABLED % more}}}}}\n")
+    assert [(each.message, each.field) for each in files.found()] == expected
+
+
 def test_plugins_are_those_that_are_installed(files: Files, monkeypatch: pytest.MonkeyPatch) -> None:
     files.replace(OURS, SAMPLE, SAMPLE + "profiles: [{plugins: {filter: {enabled: [{name: Theirs}]}}}]\n")
     assert [each.message for each in files.found()] == ['plugin "Theirs" does not exist']
     theirs = EntryPoint("Theirs", "builtins:object", registry.ENTRY_POINTS)
     monkeypatch.setattr(registry, "entry_points", lambda *, group: (theirs,))
+    assert files.found() == []
+
+
+@pytest.mark.parametrize("profile", ["null", "{plugins: null, pluginConfig: null}", "{plugins: {filter: null}}"])
+def test_a_null_in_a_profile_is_what_is_not_there(files: Files, profile: str) -> None:
+    files.replace(OURS, SAMPLE, f"{SAMPLE}profiles: [{profile}]\n")
     assert files.found() == []
 
 
