@@ -29,6 +29,8 @@ ERROR, WARNING, INFO = Severity
 
 LONGEST_ANSWER_SECONDS = 10.0
 """kube-scheduler schedules nothing else while it waits for a question that is answered from memory."""
+SHORTEST_ANSWER_SECONDS = 2.0
+"""A filter call may wait for its gang's plan for about a second: of an answer that comes too late nothing counts."""
 SHORTEST_HOLD_SECONDS = 30.0
 """With shorter holds a gang whose members come slowly from kube-scheduler times out, and starts over, again and again."""
 SHORTEST_BIND_TIMEOUT, LONGEST_BIND_TIMEOUT = 10.0, 3600.0
@@ -216,6 +218,11 @@ def _entry(document: Document, path: str, entry: ExtenderConfig) -> Iterator[Fin
     if asked and not entry.bind_verb and timeout > LONGEST_ANSWER_SECONDS:
         message = f"kube-scheduler schedules nothing else for up to {go_duration(timeout)} when an answer does not come"
         yield at(WARNING, "LongTimeout", "httpTimeout", message, "write `httpTimeout: 5s`; only bind takes longer")
+    if entry.filter_verb and not entry.bind_verb and 0 <= timeout < SHORTEST_ANSWER_SECONDS:
+        message = (
+            f"kube-scheduler hangs up after {go_duration(timeout)}, and filter may wait a second for a gang's plan"
+        )
+        yield at(WARNING, "ShortTimeout", "httpTimeout", message, "write `httpTimeout: 5s`")
     if asked and entry.bind_verb:
         message = "filter and bind share one timeout: one of them has the wrong one"
         fix = "make two entries: filter, prioritize and preempt with 5s, and bind with 120s"

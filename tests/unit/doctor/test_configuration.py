@@ -161,6 +161,13 @@ CASES = [
         "warning LongTimeout extenders[0].httpTimeout",
     ),
     (
+        "questions that have no time for a plan",
+        KUBE_SCHEDULER,
+        "httpTimeout: 5s",
+        "httpTimeout: 1999ms",
+        "warning ShortTimeout extenders[0].httpTimeout",
+    ),
+    (
         "a negative timeout of questions",
         KUBE_SCHEDULER,
         "httpTimeout: 5s",
