@@ -191,9 +191,12 @@ def _listens(pod: corev1.Pod, port: int) -> bool:
     return any(each.container_port == port for container in containers for each in container.ports)
 
 
-def path_of(*parts: str) -> str:
-    """Of a page: each part is one segment, whatever is in it."""
-    return "".join(f"/{quote(part, safe='')}" for part in parts)
+def path_of(page: str, *names: str) -> str:
+    """Of a page on what has these names: each is one segment. Raises UsageError for what would lead to another page, which is no name."""
+    for name in names:
+        if name in ("", ".", "..") or "/" in name:
+            raise UsageError(f"{name!r} is no name: wanted one that is not empty, `.` or `..`, and without a /")
+    return "".join(f"/{quote(part, safe='')}" for part in (page, *names))
 
 
 def answer(extender: Extender, path: str, *, missing: str = "", body: bytes | None = None) -> bytes:

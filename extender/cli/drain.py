@@ -28,8 +28,8 @@ def run(args: argparse.Namespace) -> int:
 
     if "/" in args.node:
         raise UsageError(f"drain: {args.node}: a node is in no namespace, and no name of one has a /")
+    path = asking.path_of("drain", args.node)
     with asking.extender_of(args) as extender:
-        path = asking.path_of("drain", args.node)
         body = asking.answer(extender, path, missing=f"no node {args.node} is known")
     if args.output in output.FOR_PROGRAMS:
         output.dump(body, args.output)

@@ -31,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """0 with an answer, whatever it says of the gang; 1 where there is none."""
-    if not args.group:
+    if args.group is None:
         return gang_list.run(args)
     group = namespaces.whole(args, args.group)
     try:
@@ -48,8 +48,9 @@ def run(args: argparse.Namespace) -> int:
 
 def _ask(args: argparse.Namespace, group: str) -> None:
     missing = f"no group {group} is known; `{args.program} explain` lists those that are"
+    path = asking.path_of("gangs", *group.split("/"))
     with asking.extender_of(args) as extender:
-        read = partial(asking.answer, extender, asking.path_of("gangs", *group.split("/")), missing=missing)
+        read = partial(asking.answer, extender, path, missing=missing)
         output.show_page(read, args, _lines)
 
 

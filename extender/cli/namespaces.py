@@ -42,6 +42,8 @@ def listed(args: argparse.Namespace) -> str | None:
 
 def whole(args: argparse.Namespace, name: str) -> str:
     """NAME as NAMESPACE/NAME. Raises UsageError where no namespace is known, or -n says another."""
+    if not name:  # as of a variable that is not set
+        raise UsageError("the name is empty: wanted NAMESPACE/NAME, or NAME and -n NAMESPACE")
     namespace = None if "/" in name and not args.namespace else chosen(args)
     if namespace and "/" not in name:
         name = f"{namespace}/{name}"

@@ -26,8 +26,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     pod = namespaces.whole(args, args.pod)
     missing = f"no pod {pod} is known: the extender has seen every pod that has not ended"
+    path = asking.path_of("pods", *pod.split("/"))
     with asking.extender_of(args) as extender:
-        path = asking.path_of("pods", *pod.split("/"))
         output.show_page(partial(asking.answer, extender, path, missing=missing), args, _lines)
     return 0
 

@@ -358,6 +358,13 @@ def test_wide_shows_all_members(leader: Leading, ask: Ask) -> None:
         (["whatif", "--members", "2", "-f", "x.yaml"], "whatif: --members says of members"),
         (["whatif", "-f", "no-such-file.yaml"], "no-such-file.yaml: No such file or directory"),
         (["explain", "a/b/c"], "a/b/c: wanted NAMESPACE/NAME"),
+        (["explain", "../metrics"], "kubectl gang: '..' is no name: wanted one that is not empty, `.` or `..`"),
+        (["explain", "default/.."], "kubectl gang: '..' is no name"),
+        (["explain", ""], "kubectl gang: the name is empty: wanted NAMESPACE/NAME"),
+        (["why", "."], "kubectl gang: '.' is no name"),
+        (["why", ""], "kubectl gang: the name is empty: wanted NAMESPACE/NAME"),
+        (["drain", ""], "kubectl gang: '' is no name"),
+        (["drain", ".."], "kubectl gang: '..' is no name"),
         (["drain", "no/de"], "kubectl gang: drain: no/de: a node is in no namespace, and no name of one has a /"),
         (["list", "--server", "nowhere"], "--server nowhere: wanted a URL"),
     ],
@@ -370,6 +377,11 @@ def test_wrong_use_names_the_flag(
     out, err = capsys.readouterr()
     assert (out, err.count("\n")) == ("", 1), err
     assert text in err
+
+
+def test_a_name_that_is_none_is_told_before_any_extender_is_asked(capsys: pytest.CaptureFixture[str]) -> None:
+    assert kubectl_gang(["drain", "", "--server", "http://127.0.0.1:1"]) == 2
+    assert "'' is no name" in capsys.readouterr().err
 
 
 def test_a_manifest_that_makes_no_pod(leader: Leading, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
