@@ -15,6 +15,7 @@ def add_arguments(parser: argparse.ArgumentParser, *, lists: bool) -> None:
     parser.add_argument(
         "-n",
         "--namespace",
+        type=named,
         metavar="NAMESPACE",
         help="the namespace of names given without one, and the only one that is listed",
     )
@@ -22,6 +23,15 @@ def add_arguments(parser: argparse.ArgumentParser, *, lists: bool) -> None:
         parser.add_argument(
             "-A", "--all-namespaces", action="store_true", help="all gangs, whichever namespace is chosen"
         )
+
+
+def named(text: str) -> str:
+    """For parsers of -n: no API server has a namespace of another name. Empty: as if it were not given, as kubectl has it."""
+    from extender.config.validation import dns_label
+
+    if text and (wrong := dns_label(text)):
+        raise argparse.ArgumentTypeError(f"{text!r}: {wrong}")
+    return text
 
 
 def chosen(args: argparse.Namespace) -> str | None:

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from extender.api.codec import DecodeError
-from extender.cli import standard_error
+from extender.cli import namespaces, standard_error
 from extender.cli.errors import UsageError
 from extender.cli.progress import progress
 from extender.cli.terminal import printable
@@ -56,7 +56,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("-o", "--output", choices=("table", "json", "yaml"), default="table", help="(%(default)s)")
     parser.add_argument(
-        "-n", "--namespace", default="", metavar="NAMESPACE", help="show its pods and gangs only; all are simulated"
+        "-n",
+        "--namespace",
+        type=namespaces.named,
+        default="",
+        metavar="NAMESPACE",
+        help="show its pods and gangs only; all are simulated",
     )
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="for choices among equals (%(default)s)")
     parser.add_argument(

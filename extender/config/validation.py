@@ -15,6 +15,7 @@ from extender.config.yaml_file import Mistake
 
 _NAME = re.compile(r"([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]", re.ASCII)
 _SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*", re.ASCII)
+_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?", re.ASCII)
 _INTEGER = re.compile(r"[+-]?[0-9]+", re.ASCII)
 
 MAX_CUSTOM_PRIORITY_SCORE = 10
@@ -38,6 +39,13 @@ def label_value(value: str) -> str:
     if value and (len(value) > 63 or not _NAME.fullmatch(value)):
         return "must be at most 63 letters, digits, '-', '_' or '.', and begin and end with a letter or a digit"
     return ""
+
+
+def dns_label(name: str) -> str:
+    """As namespaces have it. Go: IsDNS1123Label."""
+    if _LABEL.fullmatch(name):
+        return ""
+    return "must be 1 to 63 lower-case letters, digits or '-', and begin and end with a letter or a digit"
 
 
 def extended_resource_name(name: str) -> str:

@@ -96,3 +96,17 @@ def test_every_mistake_of_a_file_has_a_line_of_its_own(tmp_path: Path, capsys: p
     file.write_text("apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\na: 1\nb: 2\n")
     assert main(["simulate", "docs/simulate/nodes.yaml", "--config", str(file)]) == 2
     assert capsys.readouterr().err == f"gang-extender: {file}:3: a: unknown field\n{file}:4: b: unknown field\n"
+
+
+COMMANDS_WITH_NAMESPACE = ["list", "explain", "why train-0", "whatif --members 1", "simulate docs/simulate/nodes.yaml"]
+
+
+@pytest.mark.parametrize("namespace", ["Bad NS", "team_a", "-a", "a" * 64, "..", "a.b"])
+@pytest.mark.parametrize("command", COMMANDS_WITH_NAMESPACE)
+def test_a_namespace_that_none_can_have_is_refused(
+    capsys: pytest.CaptureFixture[str], command: str, namespace: str
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main([*command.split(), f"--namespace={namespace}"])
+    assert ended.value.code == 2
+    assert f"argument -n/--namespace: {namespace!r}: must be 1 to 63" in capsys.readouterr().err
