@@ -20,6 +20,7 @@ from extender.config.types import (
     ExtenderConfig,
     ExtenderConfiguration,
     KubeSchedulerConfiguration,
+    NamespacedName,
 )
 from extender.config.yaml_file import ConfigurationError, Document, Mistake, read_document
 from extender.doctor import addresses
@@ -78,7 +79,7 @@ def examine_documents(kube_scheduler_document: ReadDocument | None, extender_doc
     kube_scheduler = _load(kube_scheduler_document, read_kube_scheduler_configuration, findings)
     ours = _load(extender_document, read_extender_configuration, findings)
     if kube_scheduler is not None:
-        findings += of_kube_scheduler(kube_scheduler)
+        findings += of_kube_scheduler(kube_scheduler, ours.read.leader_service if ours is not None else None)
     if ours is not None:
         findings += of_extender(ours)
     if kube_scheduler is not None and ours is not None:
@@ -142,14 +143,14 @@ def _incomplete(document: Document, mistakes: Iterable[Mistake], process: str) -
         yield finding(ERROR, "IncompleteProfile", document, each.path, each.text, fix)
 
 
-def of_kube_scheduler(file: KubeSchedulerFile) -> Iterator[Finding]:
-    """What is wrong with kube-scheduler's file whatever ours says."""
+def of_kube_scheduler(file: KubeSchedulerFile, service: NamespacedName | None) -> Iterator[Finding]:
+    """What is wrong with kube-scheduler's file whatever ours says. service: its leaderService, by which entries are known as ours."""
     if "profiles" in file.document.lines:
         from extender.plugins import profile_check
 
         empty = profile_check.empty_points(file.document, file.read.profiles, profile_check.OF_KUBE_SCHEDULER)
         yield from _incomplete(file.document, empty, "kube-scheduler")
-    entries = _entries_of_ours(file.read.extenders)
+    entries = _entries_of_ours(file.read.extenders, service)
     if not entries:
         message = "there is no entry for the extender: kube-scheduler starts the members of a gang singly"
         yield finding(ERROR, "NoExtender", file.document, "extenders", message, "add the entries of the manifests")
@@ -161,11 +162,35 @@ def of_kube_scheduler(file: KubeSchedulerFile) -> Iterator[Finding]:
     yield from _samples(file)
 
 
-def _entries_of_ours(extenders: Sequence[ExtenderConfig]) -> list[tuple[int, ExtenderConfig]]:
-    """Those of the host that binds, since only one extender can; all where that host is not asked to filter: one is misplaced."""
-    binders = {_host(entry) for entry in extenders if entry.bind_verb}
-    of_binder = [(index, entry) for index, entry in enumerate(extenders) if _host(entry) in binders]
-    return of_binder if any(entry.filter_verb for _, entry in of_binder) else list(enumerate(extenders))
+def _entries_of_ours(
+    extenders: Sequence[ExtenderConfig], service: NamespacedName | None
+) -> list[tuple[int, ExtenderConfig]]:
+    """Those of the host that binds, since only one extender can. Where that host is not asked to filter, an entry is misplaced or lacks
+    its verb: then also those that are ours by their address, and then by preempt, which few others have; all where there is none of these.
+    service: leaderService of our file."""
+    marks: tuple[Callable[[ExtenderConfig], bool], ...] = (
+        lambda entry: bool(entry.bind_verb),
+        lambda entry: _is_at(entry.url_prefix, service),
+        lambda entry: bool(entry.preempt_verb),
+    )
+    of_ours: set[str] = set()
+    for is_ours in marks:
+        of_ours |= {_host(entry) for entry in extenders if is_ours(entry)}
+        found = [(index, entry) for index, entry in enumerate(extenders) if _host(entry) in of_ours]
+        if any(entry.filter_verb for _, entry in found):
+            break
+    return found or list(enumerate(extenders))
+
+
+def _is_at(url_prefix: str, service: NamespacedName | None) -> bool:
+    """Whether it is the address of the Service; without one, of an extender beside kube-scheduler."""
+    url, port = addresses.split(url_prefix)
+    host = url.hostname if url is not None else None
+    if not host:
+        return False
+    if service is None:
+        return addresses.is_loopback(host) and port == addresses.VERBS_PORT
+    return f"{host}.".startswith(f"{service.name}.{service.namespace}.svc.")
 
 
 def _host(entry: ExtenderConfig) -> str:
@@ -358,7 +383,7 @@ def _apart(kube_scheduler: KubeSchedulerFile, ours: ExtenderFile) -> Iterator[Fi
         )
         fix = "give the extenders a Lease of their own, such as `leaderLease: kube-system/gang-extender`"
         yield finding(ERROR, "SharedLease", ours.document, "leaderLease", message, fix)
-    for index, entry in _entries_of_ours(kube_scheduler.read.extenders):
+    for index, entry in _entries_of_ours(kube_scheduler.read.extenders, ours.read.leader_service):
         url, _ = addresses.split(entry.url_prefix)
         if url is not None and url.hostname and addresses.is_loopback(url.hostname):
             message = (

@@ -505,6 +505,43 @@ def test_another_extender_beside_ours_is_not_judged(files: Files) -> None:
     assert files.found() == []
 
 
+OTHER = "  - {urlPrefix: http://other:1234, filterVerb: filter, ignorable: true}\n"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        pytest.param("    bindVerb: bind\n", "", [("NoBindVerb", "extenders[1]")], id="its bindVerb is missing"),
+        pytest.param(
+            "    filterVerb: filter\n    prioritizeVerb: prioritize\n    preemptVerb: preempt\n    weight: 1\n",
+            "    preemptVerb: preempt\n",
+            [("NoFilterVerb", "extenders[1]"), ("NoPrioritizeVerb", "extenders[1]")],
+            id="it filters not",
+        ),
+    ],
+)
+def test_findings_are_about_our_entry_beside_another(
+    files: Files, old: str, new: str, expected: list[tuple[str, str]]
+) -> None:
+    files.replace(KUBE_SCHEDULER, "extenders:\n", "extenders:\n" + OTHER)
+    files.replace(KUBE_SCHEDULER, old, new)
+    assert [(each.code, each.field) for each in files.found()] == expected
+
+
+@pytest.mark.parametrize(
+    "address", ["https://gang-extender.kube-system.svc", "https://10.0.0.7:8443"], ids=["the Service", "by preempt"]
+)
+def test_an_entry_apart_from_kube_scheduler_is_known_as_ours(tmp_path: Path, address: str) -> None:
+    files = Files(tmp_path, "service/nodes/kube-scheduler.yaml", "service/extender.yaml")
+    files.replace(KUBE_SCHEDULER, "extenders:\n", "extenders:\n" + OTHER)
+    for _ in range(2):
+        files.replace(KUBE_SCHEDULER, "https://gang-extender.kube-system.svc\n", "ADDRESS\n")
+    for _ in range(2):
+        files.replace(KUBE_SCHEDULER, "ADDRESS", address)
+    files.replace(KUBE_SCHEDULER, "    bindVerb: bind\n", "")
+    assert [(each.code, each.field) for each in files.found()] == [("NoBindVerb", "extenders[1]")]
+
+
 def test_one_file_alone_is_examined_too(files: Files, tmp_path: Path) -> None:
     files.replace(KUBE_SCHEDULER, "ignorable: false", "ignorable: true")
     assert [each.code for each in examine(tmp_path / KUBE_SCHEDULER, None).findings] == ["Ignorable"]
