@@ -185,7 +185,7 @@ def _leave(root: Section) -> None:
     client = root.section("clientConnection")
     for key in ("kubeconfig", "acceptContentTypes", "contentType"):
         client.text(key)
-    client.plain("qps")
+    client.number("qps", 50)
     client.integer("burst", 100, why="must be non-negative")
     client.finish()
     root.finish()

@@ -7,6 +7,7 @@ Kubernetes: k8s.io/apimachinery/pkg/util/validation/field
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
@@ -15,6 +16,10 @@ from extender.config.yaml_file import Document, Mistake
 
 MAX_INT32 = 2**31 - 1
 MAX_INT64 = 2**63 - 1
+MAX_FLOAT32 = (2.0 - 2.0**-23) * 2.0**127
+
+_NUMBER_TO_GO = re.compile(r"[-+]?[0-9]+(\.[0-9]*)?[eE][-+]?[0-9]+", re.ASCII)
+"""As 1e3, which is a number to Go's YAML and a text to ours."""
 
 _KINDS = {dict: "a mapping", list: "a list", str: "a string", bool: "a bool", int: "an integer", float: "a number"}
 
@@ -115,6 +120,21 @@ class Section:
             self.invalid(key, value, why or f"not in valid range [{low}, {high}]")
             return default
         return int(value)
+
+    def number(self, key: str, default: float) -> float:
+        """A finite one: JSON, which Kubernetes makes of a file first, has no other."""
+        value = self.plain(key)
+        if value is None:
+            return default
+        if isinstance(value, str) and _NUMBER_TO_GO.fullmatch(value):
+            value = float(value)
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            self.wrong(key, f"must be a number, not {_kind(value)}")
+            return default
+        if not abs(value) <= MAX_FLOAT32:  # a NaN neither
+            self.invalid(key, value, "must be a number of 32 bits")
+            return default
+        return float(value)
 
     def seconds(self, key: str, default: float, *, low: float, high: float) -> float:
         """A plain number of seconds."""

@@ -141,6 +141,32 @@ def test_what_is_no_configuration_of_this_version_is_refused(
     assert found == expected if expected is not None else found
 
 
+@pytest.mark.parametrize(
+    ("qps", "expected"),
+    [
+        pytest.param("many", ["3: clientConnection.qps: must be a number, not a string"], id="a word"),
+        pytest.param("true", ["3: clientConnection.qps: must be a number, not a bool"], id="a bool"),
+        pytest.param("[1]", ["3: clientConnection.qps: must be a number, not a list"], id="a list"),
+        pytest.param(
+            ".nan", ["3: clientConnection.qps: Invalid value: nan: must be a number of 32 bits"], id="not a number"
+        ),
+        pytest.param(
+            "1e39", ["3: clientConnection.qps: Invalid value: 1e+39: must be a number of 32 bits"], id="too large"
+        ),
+        pytest.param("1e2", None, id="a number to Go's YAML"),
+        pytest.param("-1", None, id="negative: no limit"),
+        pytest.param("12.5", None, id="a fraction"),
+        pytest.param("null", None, id="the default"),
+    ],
+)
+def test_the_rate_of_calls_is_a_number(write: Write, qps: str, expected: list[str] | None) -> None:
+    path = write(f"{HEAD}clientConnection: {{qps: {qps}}}\n")
+    if expected is None:
+        load(path)
+    else:
+        assert mistakes(load, path) == expected
+
+
 def test_every_mistake_is_said_at_once_with_its_line(write: Write) -> None:
     path = write(
         """\
