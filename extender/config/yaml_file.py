@@ -101,7 +101,7 @@ def parse_document(text: str, file: str) -> Document:
         check_depth(text, StrictLoader)
         loader = StrictLoader(text)
         try:
-            node = loader.get_single_node()
+            node = _single_node(loader)
             if node is not None:
                 document.value = _Walk(loader, document, Aliases(text)).plain(node, "", 0)
         finally:
@@ -115,6 +115,17 @@ def parse_document(text: str, file: str) -> Document:
     return document
 
 
+def _single_node(loader: Any) -> yaml.Node | None:
+    """Of the one document. What follows it may be `---` alone, as templates and editors leave it; None for no document."""
+    first: yaml.Node | None = loader.get_node() if loader.check_node() else None
+    while loader.check_node():
+        more = loader.get_node()
+        if more.tag != _NULL_TAG:
+            raise yaml.MarkedYAMLError(problem="expected a single document", problem_mark=more.start_mark)
+    return first
+
+
+_NULL_TAG = "tag:yaml.org,2002:null"
 _PLAIN_TAGS = (yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, yaml.resolver.BaseResolver.DEFAULT_SEQUENCE_TAG)
 
 

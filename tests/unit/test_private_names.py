@@ -111,7 +111,12 @@ RELIANCES = [
         "PyYAML",
         "yaml.SafeLoader",
         "walks the nodes of a document, for the lines of its fields",
-        {"get_single_node": "self", "flatten_mapping": "self, node", "construct_object": "self, node, deep"},
+        {
+            "check_node": "self",
+            "get_node": "self",
+            "flatten_mapping": "self, node",
+            "construct_object": "self, node, deep",
+        },
     ),
     Reliance("server/logs.py", PYTHON, "_queue.SimpleQueue", "the native one, also where gevent has patched `queue`"),
     Reliance(

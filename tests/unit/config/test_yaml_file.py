@@ -44,7 +44,7 @@ def test_merged_keys_may_be_overridden(tmp_path: Path) -> None:
     ("text", "line"),
     [
         pytest.param("a: [1, 2\nb: 3\n", 2, id="an open bracket"),
-        pytest.param("a: 1\n---\nb: 2\n", 2, id="two documents"),
+        pytest.param("a: 1\n---\nb: 2\n", 3, id="two documents"),
         pytest.param("a: !!python/object/apply:os.system [ls]\n", 1, id="a tag that builds objects"),
         pytest.param("a: &a [*a]\n", 1, id="a list that contains itself"),
         pytest.param("a: *nothing\n", 1, id="an alias of nothing"),
@@ -56,6 +56,21 @@ def test_what_is_no_configuration_is_refused_with_its_line(tmp_path: Path, text:
     with pytest.raises(ConfigurationError) as caught:
         read_document(path)
     assert str(caught.value).startswith(f"{path}:{line}: ")
+
+
+@pytest.mark.parametrize(
+    "text", ["a: 1\n---\n", "a: 1\n---\n# no more\n---\n", "---\na: 1\n...\n", "a: 1\n---\nnull\n"]
+)
+def test_empty_documents_may_follow(tmp_path: Path, text: str) -> None:
+    assert read_document(written(tmp_path, text)).value == {"a": 1}
+
+
+@pytest.mark.parametrize("text", ["a: 1\n---\n---\nb: 2\n", "---\n---\n---\na: 1\n"])
+def test_a_second_document_with_content_is_told(tmp_path: Path, text: str) -> None:
+    path = written(tmp_path, text)
+    with pytest.raises(ConfigurationError) as caught:
+        read_document(path)
+    assert str(caught.value) == f"{path}:4: expected a single document"
 
 
 def test_a_small_file_cannot_become_a_large_one(tmp_path: Path) -> None:
