@@ -38,7 +38,7 @@ def load_kube_scheduler_configuration(path: Path | str) -> KubeSchedulerConfigur
 
 def read_kube_scheduler_configuration(document: Document) -> KubeSchedulerConfiguration:
     """The same of a document that is read already."""
-    root = Section.root(document)
+    root = Section.configuration(document)
     if not _is_ours(root):
         raise document.error(root.mistakes)
     configuration = _configuration(root)

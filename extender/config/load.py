@@ -40,7 +40,7 @@ def load_extender_configuration(path: Path | str) -> ExtenderConfiguration:
 
 def read_extender_configuration(document: Document) -> ExtenderConfiguration:
     """Of a document that has been read already. Raises ConfigurationError."""
-    root = Section.root(document)
+    root = Section.configuration(document)
     for key, wanted in (("apiVersion", API_VERSION), ("kind", KIND)):
         found = root.text(key)
         if found != wanted:

@@ -57,6 +57,15 @@ class Section:
         """The mistakes so far are the document's own."""
         return cls(document.value, "", document.mistakes)
 
+    @classmethod
+    def configuration(cls, document: Document) -> Section:
+        """The root of a file that has to say something. Raises ConfigurationError: of what is missing in no mapping nothing more is to be
+        said."""
+        if isinstance(document.value, dict):
+            return cls.root(document)
+        text = "the file is empty" if document.value is None else f"must be a mapping, not {_kind(document.value)}"
+        raise document.error([Mistake("", text)])
+
     def where(self, key: str) -> str:
         return f"{self.path}.{key}" if self.path else key
 

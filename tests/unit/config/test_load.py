@@ -83,6 +83,15 @@ def test_which_pods_are_ours(scheduler_names: tuple[str, ...], served: bool) -> 
     assert ExtenderConfiguration(scheduler_names).serves("a") is served
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [("", "the file is empty"), ("null\n", "the file is empty"), ("- a\n- b\n", "must be a mapping, not a list")],
+    ids=["nothing", "null", "a list"],
+)
+def test_a_file_that_is_no_mapping_is_told_as_such(write: Write, text: str, said: str) -> None:
+    assert mistakes(load, write(text)) == [f"1: {said}"]
+
+
 def test_every_mistake_is_said_at_once_with_its_line(write: Write) -> None:
     path = write(
         """\
