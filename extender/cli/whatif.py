@@ -54,7 +54,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--topology-required", default="", metavar="LEVEL", help="all of them in one domain of this level"
     )
     parser.add_argument("--topology-preferred", default="", metavar="LEVEL", help="if that can be")
-    parser.add_argument("--node-selector", default="", metavar="KEY=VALUE,...", help="of each member")
+    parser.add_argument(
+        "--node-selector",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE,...",
+        help="of each member; may be given again",
+    )
     parser.add_argument("--priority-class", default="", metavar="NAME", help="of the cluster; its default without one")
     parser.add_argument("--priority", type=int, metavar="N", help="in place of a class, where no cluster is named")
     parser.add_argument(
@@ -126,7 +132,7 @@ def _check(args: argparse.Namespace) -> None:
         "--requests": ",".join(args.requests),
         "--topology-required": args.topology_required,
         "--topology-preferred": args.topology_preferred,
-        "--node-selector": args.node_selector,
+        "--node-selector": ",".join(args.node_selector),
         "--priority-class": args.priority_class,
         "--priority": args.priority,
     }
@@ -168,8 +174,8 @@ def of_flags(args: argparse.Namespace, classes: Classes) -> Raw:
     requests = pairs("--requests", ",".join(args.requests))
     _check_amounts(requests)
     spec: Raw = {"schedulerName": "", "containers": [{"name": "member", "resources": {"requests": requests}}]}
-    if args.node_selector:
-        spec["nodeSelector"] = pairs("--node-selector", args.node_selector)
+    if selector := pairs("--node-selector", ",".join(args.node_selector)):
+        spec["nodeSelector"] = selector
     known = {name: {"value": value} for name, value in BUILT_IN_PRIORITIES.items()} | dict(classes)
     if args.priority_class and args.priority_class not in known:
         raise UsageError(

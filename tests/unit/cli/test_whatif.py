@@ -60,11 +60,15 @@ def test_a_dash_is_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
     assert _names(["-"]) == ["p"]
 
 
-def _asked(*flags: str) -> Any:
+def _spec(*flags: str) -> Any:
     parser = argparse.ArgumentParser()
     add_arguments(parser)
     parser.set_defaults(finds_leader=False)
-    return of_flags(parser.parse_args(["--members", "1", *flags]), {})["pods"][0]["spec"]["containers"][0]["resources"]
+    return of_flags(parser.parse_args(["--members", "1", *flags]), {})["pods"][0]["spec"]
+
+
+def _asked(*flags: str) -> Any:
+    return _spec(*flags)["containers"][0]["resources"]
 
 
 @pytest.mark.parametrize(
@@ -81,6 +85,24 @@ def test_requests_that_an_api_server_refuses(requests: str, message: str) -> Non
     """The scheduler leaves a native resource that it does not know out of account: the answer would be that all fits."""
     with pytest.raises(UsageError, match=message):
         _asked("--requests", requests)
+
+
+@pytest.mark.parametrize(
+    ("given", "selector"),
+    [
+        (["zone=a", "pool=b"], {"zone": "a", "pool": "b"}),
+        (["zone=a,pool=b", "disk=ssd"], {"zone": "a", "pool": "b", "disk": "ssd"}),
+        ([], None),
+        ([""], None),
+    ],
+)
+def test_all_node_selectors_count(given: list[str], selector: dict[str, str] | None) -> None:
+    assert _spec(*(f"--node-selector={each}" for each in given)).get("nodeSelector") == selector
+
+
+def test_a_key_of_two_node_selectors_is_refused() -> None:
+    with pytest.raises(UsageError, match="--node-selector zone=b: wanted each NAME=VALUE once"):
+        _spec("--node-selector=zone=a", "--node-selector=zone=b")
 
 
 def test_requests_may_be_given_again() -> None:
