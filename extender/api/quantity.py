@@ -100,7 +100,11 @@ def parse_quantity(raw: object) -> Quantity:
         return _parse(raw)
     if isinstance(raw, (int, float)) and not isinstance(raw, bool):
         return _parse(repr(raw))
-    raise QuantityError(f"quantity must be a string or a number, got {type(raw).__name__}")
+    raise QuantityError(f"quantity must be a string or a number, got {_KINDS.get(type(raw), type(raw).__name__)}")
+
+
+_KINDS = {type(None): "null", bool: "a bool", dict: "a mapping", list: "a list"}
+"""In the words of YAML and JSON."""
 
 
 ResourceList = dict[str, Quantity]

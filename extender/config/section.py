@@ -21,7 +21,17 @@ MAX_FLOAT32 = (2.0 - 2.0**-23) * 2.0**127
 _NUMBER_TO_GO = re.compile(r"[-+]?[0-9]+(\.[0-9]*)?[eE][-+]?[0-9]+", re.ASCII)
 """As 1e3, which is a number to Go's YAML and a text to ours."""
 
-_KINDS = {dict: "a mapping", list: "a list", str: "a string", bool: "a bool", int: "an integer", float: "a number"}
+_KINDS = {
+    dict: "a mapping",
+    list: "a list",
+    str: "a string",
+    bool: "a bool",
+    int: "an integer",
+    float: "a number",
+    bytes: "binary data",
+    type(None): "null",
+}
+"""In the words of YAML."""
 
 
 def _kind(value: object) -> str:

@@ -51,6 +51,12 @@ def test_what_is_no_quantity_is_refused(text: object) -> None:
         parse_quantity(text)
 
 
+@pytest.mark.parametrize(("raw", "kind"), [(None, "null"), (True, "a bool"), ({}, "a mapping"), ([], "a list")])
+def test_what_is_neither_text_nor_number_is_named_in_words_of_yaml(raw: object, kind: str) -> None:
+    with pytest.raises(QuantityError, match=f"must be a string or a number, got {kind}$"):
+        parse_quantity(raw)
+
+
 @given(st.integers(0, 10**15), st.sampled_from(["", "m", "k", "M", "Ki", "Mi"]))
 def test_equal_amounts_are_equal_however_they_are_written(number: int, suffix: str) -> None:
     quantity = parse_quantity(f"{number}{suffix}")

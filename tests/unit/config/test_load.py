@@ -92,6 +92,24 @@ def test_a_file_that_is_no_mapping_is_told_as_such(write: Write, text: str, said
     assert mistakes(load, write(text)) == [f"1: {said}"]
 
 
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("null", "null"),
+        ("", "null"),
+        ("1", "an integer"),
+        ("1.5", "a number"),
+        ("true", "a bool"),
+        ("[a]", "a list"),
+        ("{a: b}", "a mapping"),
+        ("!!binary YQ==", "binary data"),
+    ],
+)
+def test_what_is_no_text_is_named_in_words_of_yaml(write: Write, name: str, kind: str) -> None:
+    path = write(f"{HEAD}schedulerNames:\n- a\n- {name}\n")
+    assert mistakes(load, path) == [f"5: schedulerNames[1]: must be a string, not {kind}"]
+
+
 def test_every_mistake_is_said_at_once_with_its_line(write: Write) -> None:
     path = write(
         """\
