@@ -166,6 +166,8 @@ def _tls(section: Section) -> ExtenderTLSConfig:
         key_data=_base64(section, "keyData"),
         ca_data=_base64(section, "caData"),
     )
+    if config.insecure and (config.ca_file or config.ca_data):  # Go: TLSConfigFor, at the start
+        section.wrong("insecure", "specifying a root certificates file with the insecure flag is not allowed")
     section.finish()
     return config
 

@@ -73,15 +73,23 @@ def is_loopback(host: str) -> bool:
 
 
 def _tls(document: Document, path: str, entry: ExtenderConfig) -> Iterator[Finding]:
-    """What kube-scheduler says nothing of: over TLS without a CA it trusts any server, and what is in the file is read once."""
+    """What kube-scheduler says nothing of: with enableHTTPS and without a CA it trusts any server, and what is in the file is read once.
+
+    With both a CA and `insecure` it does not start, which the file's reader says."""
     url, _ = split(entry.url_prefix)
     if url is None or url.scheme != "https":
         return
     tls, field = entry.tls or ExtenderTLSConfig(), f"{path}.tlsConfig"
-    if tls.insecure or not (tls.ca_file or tls.ca_data):
-        message = "kube-scheduler believes any server that answers there: it may place every pod, and read it"
-        fix = "write `caFile`, and no `insecure`"
-        yield finding(ERROR, "UnverifiedServer", document, field, message, fix)
+    has_ca = bool(tls.ca_file or tls.ca_data)
+    if tls.insecure or (entry.enable_https and not has_ca):
+        why = "`insecure` is set" if tls.insecure else "enableHTTPS is set, and no `caFile`"
+        message = f"kube-scheduler believes any server that answers there ({why}): it may place every pod, and read it"
+        yield finding(ERROR, "UnverifiedServer", document, field, message, "write `caFile`, and no `insecure`")
+    elif not has_ca:
+        message = "no `caFile`: every call fails unless an authority of kube-scheduler's system has signed the server's certificate"
+        yield finding(
+            WARNING, "SystemRoots", document, field, message, "write the `caFile` of the extender's certificate"
+        )
     if not ((tls.cert_file or tls.cert_data) and (tls.key_file or tls.key_data)):  # one of them alone is left unused
         message = "the extender refuses callers without a client certificate: no pod is scheduled"
         yield finding(ERROR, "NoClientCertificate", document, field, message, "write `certFile` and `keyFile`")

@@ -56,6 +56,9 @@ CERTIFICATE = (
 )
 CERTIFICATE_DATA = "      certData: YQ==\n      keyData: YQ==\n"
 AUTHORITY = "      caFile: /etc/kubernetes/gang-extender/ca.crt\n"
+TLS = (
+    "    tlsConfig: # certificates are read again when their files change; a new CA needs a restart of kube-scheduler\n"
+)
 LEASE = "leaderLease: kube-system/gang-extender\n"
 APART = [
     (
@@ -71,6 +74,20 @@ APART = [
         AUTHORITY,
         "      insecure: true\n",
         "error UnverifiedServer extenders[0].tlsConfig",
+    ),
+    (
+        "the system's roots",
+        KUBE_SCHEDULER,
+        f"    enableHTTPS: true\n{TLS}{CERTIFICATE}{AUTHORITY}",
+        f"    tlsConfig:\n{CERTIFICATE}",
+        "warning SystemRoots extenders[0].tlsConfig",
+    ),
+    (
+        "a CA, and any server is believed",
+        KUBE_SCHEDULER,
+        AUTHORITY,
+        AUTHORITY + "      insecure: true\n",
+        "error InvalidConfiguration extenders[0].tlsConfig.insecure",
     ),
     (
         "no client certificate",
@@ -118,6 +135,23 @@ def test_one_mistake_of_the_extender_apart_from_kube_scheduler(
     files = Files(tmp_path, "service/nodes/kube-scheduler.yaml", "service/extender.yaml")
     files.replace(name, old, new)
     assert expected in [f"{each.severity.value} {each.code} {each.field}" for each in files.found()]
+
+
+@pytest.mark.parametrize(
+    ("https", "tls", "told"),
+    [
+        pytest.param("    enableHTTPS: true\n", "", "(enableHTTPS is set, and no `caFile`)", id="no CA"),
+        pytest.param("    enableHTTPS: true\n", "      insecure: true\n", "(`insecure` is set)", id="insecure"),
+        pytest.param("", "      insecure: true\n", "(`insecure` is set)", id="insecure without enableHTTPS"),
+        pytest.param("", "", "unless an authority of kube-scheduler's system has signed", id="neither"),
+    ],
+)
+def test_which_servers_kube_scheduler_believes(tmp_path: Path, https: str, tls: str, told: str) -> None:
+    files = Files(tmp_path, "service/nodes/kube-scheduler.yaml", "service/extender.yaml")
+    files.replace(KUBE_SCHEDULER, f"    enableHTTPS: true\n{TLS}", f"{https}    tlsConfig:\n")
+    files.replace(KUBE_SCHEDULER, AUTHORITY, tls)
+    (found,) = files.found()
+    assert told in found.message
 
 
 ENTRY = "  - urlPrefix: http://127.0.0.1:8888\n"
