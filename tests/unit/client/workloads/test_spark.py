@@ -163,7 +163,9 @@ def test_a_pod_template_and_the_fields_beside_it_are_merged(load: Load) -> None:
     assert [each.key for each in pod.spec.tolerations] == ["spot"]
     assert [each.name for each in pod.spec.containers] == ["side", "spark-kubernetes-driver"]
     resources = pod.spec.containers[1].resources
-    assert sorted(resources.requests) == ["cpu", "ephemeral-storage", "memory"]
+    assert sorted(resources.requests) == ["cpu", "ephemeral-storage", "memory", "nvidia.com/gpu"], (
+        "a limit is a request"
+    )
     assert (resources.limits["cpu"].milli_value, str(resources.limits["nvidia.com/gpu"])) == (1200, "1")
     assert pod.metadata.annotations["a"] == "b"
 

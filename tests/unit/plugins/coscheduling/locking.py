@@ -34,6 +34,7 @@ CONTAINERS = {"set", "dict", "list", "deque", "Counter", "TTLCache", "LRUCache",
 EXEMPT: Mapping[str, str] = {
     "Coscheduling": "set by connect, once, before anything is shared",
     "GangParts": "made by connect, once, before anything is shared",
+    "Reselection": "lives for one preempt call, in one thread",
     "RoomEstimate": "lives for one search, in one thread",
     "_Problem": "lives for one search, in one thread",
     "Sparing": "lives for one search, in one thread",
