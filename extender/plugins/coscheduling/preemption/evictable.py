@@ -174,11 +174,16 @@ def _of_gang(gang: RunningGang, rules: Rules) -> list[Evictable]:
 
 def _spare(gang: RunningGang, pods: Sequence[corev1.Pod]) -> set[str]:
     """The members that may go with the gang still whole: of those that may go at all, the least important."""
-    left = set(gang.running)
+    if not gang.whole_with(gang.running.keys()):
+        return set()
+    left = Counter(gang.role_of.get(uid, "") for uid in gang.running)
+    to_spare, spare = len(gang.running) - gang.min_member, set[str]()
     for pod in reversed(pods):
-        if gang.whole_with(left - {pod.uid}):
-            left.discard(pod.uid)
-    return set(gang.running) - left
+        role = gang.role_of.get(pod.uid, "")
+        if len(spare) < to_spare and left[role] > gang.minima.get(role, 0):
+            left[role] -= 1
+            spare.add(pod.uid)
+    return spare
 
 
 def with_their_gangs(victims: Collection[Evictable], all_evictable: Iterable[Evictable]) -> list[Evictable]:

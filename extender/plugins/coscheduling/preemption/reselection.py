@@ -43,18 +43,23 @@ class Total:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """victims: on the node, the most important first. elsewhere: the rest of the gangs that break.
+    """victims: on the node, the most important first. of_gangs: all victims of the gangs that break, here and elsewhere.
 
     total: what the victims cost, those elsewhere among them.
     """
 
     node_name: str
     victims: tuple[corev1.Pod, ...]
-    elsewhere: tuple[Evictable, ...]
+    of_gangs: Sequence[Evictable]
     violations: int
     broken: frozenset[str]
     from_gangs: bool
     total: Total = field(default_factory=lambda: Total())
+
+    @property
+    def elsewhere(self) -> Sequence[Evictable]:
+        """The rest of the gangs that break."""
+        return [victim for victim in self.of_gangs if victim.node_name != self.node_name]
 
     @property
     def rank(self) -> tuple[int, int, int, bool]:
@@ -91,6 +96,7 @@ class Reselection:
         # of whole gangs, and of sets of them: as large as the cluster may be, and asked for each node
         self._totals: dict[str, Total] = {}
         self._violations: dict[frozenset[str], int] = {}
+        self._members: dict[frozenset[str], Sequence[Evictable]] = {}
         self._state = CycleState()
         self.framework.set_snapshot(self.cluster)
         _, self._refused, _ = self.framework.run_pre_filter_plugins(self._state, self.preemptor, self.cluster.list())
@@ -215,12 +221,17 @@ class Reselection:
         return Selection(
             node_name,
             tuple(here),
-            tuple(victim for gang in sorted(broken) for victim in self._whole[gang] if victim.node_name != node_name),
+            self._all_of(broken),
             self._violations_with(broken, singles) if broken else sum(each.uid in violating for each in victims),
             broken,
             any(victim.kind is Kind.SURPLUS for victim in victims),
             sum(map(self._total_of, sorted(broken)), total),
         )
+
+    def _all_of(self, gangs: frozenset[str]) -> Sequence[Evictable]:
+        if gangs not in self._members:
+            self._members[gangs] = [victim for gang in sorted(gangs) for victim in self._whole[gang]]
+        return self._members[gangs]
 
     def _total_of(self, gang: str) -> Total:
         if gang not in self._totals:
@@ -240,7 +251,7 @@ class Reselection:
             if known is not None:
                 return known
             singles = ()
-        every = [*singles, *(victim for gang in sorted(gangs) for victim in self._whole[gang])]
+        every = [*singles, *self._all_of(gangs)]
         found = len(self._budgets.violating(every, important_first=True))
         if not singles:
             self._violations[gangs] = found
