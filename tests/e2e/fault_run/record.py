@@ -139,7 +139,7 @@ class Past:
         return self.excuses.shares(began, ended)
 
     def audit(self) -> Iterator[Line]:
-        """Of both servers, one after the other: {at, took, writer, verb, resource, subresource, name, uid, node, code}; at: when it
+        """Of both servers, one after the other: {at, took, writer, verb, group, resource, subresource, name, uid, node, code}; at: when it
         was received, took: seconds until it was answered, node: of a Binding."""
         for file in sorted(self.folder.glob("audit-*.log")):
             for text in file.read_text(errors="replace").splitlines():
@@ -155,6 +155,7 @@ class Past:
                     "took": answered - received,
                     "writer": event["user"].get("uid", ""),
                     "verb": event["verb"],
+                    "group": what.get("apiGroup", ""),
                     "resource": what.get("resource", ""),
                     "subresource": what.get("subresource", ""),
                     "name": f"{what.get('namespace', '')}/{what.get('name', '')}",

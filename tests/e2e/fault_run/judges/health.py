@@ -132,7 +132,8 @@ def frequent_lists(past: Past) -> list[str]:
     for call in past.audit():
         if call["verb"] == "list" and call["writer"].endswith("-extender"):
             namespace = call["name"].partition("/")[0]
-            lists[call["writer"], call["resource"], namespace].append(call["at"])
+            resource = f"{call['resource']}.{call['group']}" if call["group"] else call["resource"]
+            lists[call["writer"], resource, namespace].append(call["at"])
     found = []
     for (lister, resource, namespace), moments in lists.items():
         what = f"{resource} of {namespace}" if namespace else resource
