@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from extender.client.kubeconfig import KubeconfigFiles
     from extender.config.findings import Finding
     from extender.config.types import NamespacedName
-    from extender.doctor.configuration import ExtenderFile
+    from extender.doctor.config_files import ExtenderFile
     from extender.doctor.installed import Installed
 
 

@@ -1,6 +1,7 @@
 """Whether kube-scheduler's configuration and ours fit together: what would take the guarantee away without a word.
 
-Each file alone is checked by `config`; here are the rules between fields that are valid each by itself.
+Each file alone is checked by `config`; here are the rules between fields of one file that are valid each by itself. `both_files` has those
+between the two.
 """
 
 from __future__ import annotations
@@ -9,8 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Generic, TypeVar
-from urllib.parse import urlsplit
+from typing import TypeVar
 
 from extender.config.durations import go_duration
 from extender.config.findings import Finding, Severity, finding
@@ -18,12 +18,12 @@ from extender.config.kube_scheduler import read_kube_scheduler_configuration
 from extender.config.load import read_extender_configuration
 from extender.config.types import (
     ExtenderConfig,
-    ExtenderConfiguration,
-    KubeSchedulerConfiguration,
     NamespacedName,
 )
 from extender.config.yaml_file import ConfigurationError, Document, Mistake, read_document
 from extender.doctor import addresses
+from extender.doctor.both_files import of_both
+from extender.doctor.config_files import ConfigFile, ExtenderFile, KubeSchedulerFile, entries_of_ours
 
 T = TypeVar("T")
 ERROR, WARNING, INFO = Severity
@@ -34,22 +34,8 @@ SHORTEST_ANSWER_SECONDS = 2.0
 """A filter call may wait for its gang's plan for about a second: of an answer that comes too late nothing counts."""
 SHORTEST_HOLD_SECONDS = 30.0
 """With shorter holds a gang whose members come slowly from kube-scheduler times out, and starts over, again and again."""
-SHORTEST_BIND_TIMEOUT, LONGEST_BIND_TIMEOUT = 10.0, 3600.0
-"""What bindTimeoutSeconds may be."""
 SMALLEST_SAMPLE = 10  # percent
 SAMPLE_FIX = f"write `percentageOfNodesToScore: {SMALLEST_SAMPLE}`, or more, in both files"
-
-
-@dataclass(frozen=True, slots=True)
-class ConfigFile(Generic[T]):
-    """A file that its process starts with."""
-
-    document: Document
-    read: T
-
-
-KubeSchedulerFile = ConfigFile[KubeSchedulerConfiguration]
-ExtenderFile = ConfigFile[ExtenderConfiguration]
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +136,7 @@ def of_kube_scheduler(file: KubeSchedulerFile, service: NamespacedName | None) -
 
         empty = profile_check.empty_points(file.document, file.read.profiles, profile_check.OF_KUBE_SCHEDULER)
         yield from _incomplete(file.document, empty, "kube-scheduler")
-    entries = _entries_of_ours(file.read.extenders, service)
+    entries = entries_of_ours(file.read.extenders, service)
     if not entries:
         message = "there is no entry for the extender: kube-scheduler starts the members of a gang singly"
         yield finding(ERROR, "NoExtender", file.document, "extenders", message, "add the entries of the manifests")
@@ -160,44 +146,6 @@ def of_kube_scheduler(file: KubeSchedulerFile, service: NamespacedName | None) -
         yield from _entry(file.document, f"extenders[{index}]", entry)
     yield from _plugins(file)
     yield from _samples(file)
-
-
-def _entries_of_ours(
-    extenders: Sequence[ExtenderConfig], service: NamespacedName | None
-) -> list[tuple[int, ExtenderConfig]]:
-    """Those of the host that binds, since only one extender can. Where that host is not asked to filter, an entry is misplaced or lacks
-    its verb: then also those that are ours by their address, and then by preempt, which few others have; all where there is none of these.
-    service: leaderService of our file."""
-    marks: tuple[Callable[[ExtenderConfig], bool], ...] = (
-        lambda entry: bool(entry.bind_verb),
-        lambda entry: _is_at(entry.url_prefix, service),
-        lambda entry: bool(entry.preempt_verb),
-    )
-    of_ours: set[str] = set()
-    for is_ours in marks:
-        of_ours |= {_host(entry) for entry in extenders if is_ours(entry)}
-        found = [(index, entry) for index, entry in enumerate(extenders) if _host(entry) in of_ours]
-        if any(entry.filter_verb for _, entry in found):
-            break
-    return found or list(enumerate(extenders))
-
-
-def _is_at(url_prefix: str, service: NamespacedName | None) -> bool:
-    """Whether it is the address of the Service; without one, of an extender beside kube-scheduler."""
-    url, port = addresses.split(url_prefix)
-    host = url.hostname if url is not None else None
-    if not host:
-        return False
-    if service is None:
-        return addresses.is_loopback(host) and port == addresses.VERBS_PORT
-    return f"{host}.".startswith(f"{service.name}.{service.namespace}.svc.")
-
-
-def _host(entry: ExtenderConfig) -> str:
-    try:
-        return urlsplit(entry.url_prefix).netloc
-    except ValueError:
-        return entry.url_prefix
 
 
 def _verbs(file: KubeSchedulerFile, entries: Sequence[tuple[int, ExtenderConfig]]) -> Iterator[Finding]:
@@ -282,115 +230,3 @@ def _samples(file: KubeSchedulerFile) -> Iterator[Finding]:
         yield finding(WARNING, "SampleOfNodes", file.document, field, message, SAMPLE_FIX)
         if own is None:
             return
-
-
-def of_both(kube_scheduler: KubeSchedulerFile, ours: ExtenderFile) -> Iterator[Finding]:
-    """Fields of the two files that have to say the same."""
-    yield from _names(kube_scheduler, ours)
-    yield from _bind_timeout(kube_scheduler, ours)
-    yield from _lease(kube_scheduler, ours)
-    yield from _samples_differ(kube_scheduler, ours)
-
-
-def _samples_differ(kube_scheduler: KubeSchedulerFile, ours: ExtenderFile) -> Iterator[Finding]:
-    """By the profiles that the extender serves. One finding for each pair of fields, since several profiles may have both from the top."""
-    seen: set[tuple[str, str]] = set()
-    for profile in kube_scheduler.read.profiles:
-        name = profile.scheduler_name
-        (their_field, theirs), (field, own) = _sample(kube_scheduler.read, name), _sample(ours.read, name)
-        if theirs == own or not ours.read.serves(name) or (their_field, field) in seen:
-            continue
-        seen.add((their_field, field))
-        message = f"kube-scheduler has {theirs} ({their_field}), and the extender believes {own}"
-        fix = "write the same number in both files"
-        yield finding(WARNING, "SampleDiffers", ours.document, field, message, fix)
-
-
-def _sample(file: KubeSchedulerConfiguration | ExtenderConfiguration, scheduler_name: str) -> tuple[str, int]:
-    """The field that counts for the scheduler's profile, and its number: a profile's own comes before the file's."""
-    field = "percentageOfNodesToScore"
-    for index, profile in enumerate(file.profiles):
-        if profile.scheduler_name == scheduler_name and profile.percentage_of_nodes_to_score is not None:
-            return f"profiles[{index}].{field}", profile.percentage_of_nodes_to_score
-    return field, file.percentage_of_nodes_to_score
-
-
-def _names(kube_scheduler: KubeSchedulerFile, ours: ExtenderFile) -> Iterator[Finding]:
-    named = ours.read.scheduler_names
-    if not named:
-        return
-    profiles = [profile.scheduler_name for profile in kube_scheduler.read.profiles]
-    for index, name in enumerate(profiles):
-        if name not in named:
-            field = f"profiles[{index}].schedulerName"
-            message = f"the extender is asked about the pods of {name!r}, and refuses them: none of them starts"
-            fix = f"add {name!r} to schedulerNames in {ours.document.file}"
-            yield finding(ERROR, "SchedulerNotServed", kube_scheduler.document, field, message, fix)
-    for index, name in enumerate(named):
-        if name not in profiles:
-            message = f"no profile of kube-scheduler is named {name!r}: its pods are never scheduled"
-            fix = f"add a profile of the name to {kube_scheduler.document.file}, or take the name away"
-            yield finding(WARNING, "NoProfile", ours.document, f"schedulerNames[{index}]", message, fix)
-
-
-def _bind_timeout(kube_scheduler: KubeSchedulerFile, ours: ExtenderFile) -> Iterator[Finding]:
-    believed = ours.read.bind_timeout_seconds
-    for index, entry in enumerate(kube_scheduler.read.extenders):
-        if not entry.bind_verb or entry.http_timeout_seconds == believed or entry.http_timeout_seconds < 0:
-            continue
-        field, timeout = f"extenders[{index}].httpTimeout", entry.http_timeout_seconds
-        shown = go_duration(timeout)
-        if timeout < believed:
-            message = f"kube-scheduler hangs up after {shown}, and the extender would hold the call {believed:g} s"
-            fix = f"write `httpTimeout: {go_duration(believed)}`"
-            if timeout >= SHORTEST_BIND_TIMEOUT:
-                fix = f"write `bindTimeoutSeconds: {timeout:.15g}` in {ours.document.file}, or a longer httpTimeout"
-            yield finding(ERROR, "BindTimeoutDiffers", kube_scheduler.document, field, message, fix)
-        else:
-            message = f"the extender ends holds before {believed:g} s, although kube-scheduler waits {shown}"
-            fix = f"write `bindTimeoutSeconds: {min(timeout, LONGEST_BIND_TIMEOUT):.15g}` in {ours.document.file}"
-            yield finding(INFO, "BindTimeoutDiffers", kube_scheduler.document, field, message, fix)
-
-
-def _lease(kube_scheduler: KubeSchedulerFile, ours: ExtenderFile) -> Iterator[Finding]:
-    election, watched = kube_scheduler.read.leader_election, ours.read.leader_lease
-    if ours.read.leader_service is not None:
-        yield from _apart(kube_scheduler, ours)
-        return
-    held = f"{election.resource_namespace}/{election.resource_name}"
-    if watched is None and election.leader_elect:
-        message = (
-            "kube-scheduler elects a leader, and the extender does not know its Lease: beside a standby it acts too"
-        )
-        yield finding(WARNING, "NoLeaderLease", ours.document, "leaderLease", message, f"write `leaderLease: {held}`")
-    elif watched is not None and not election.leader_elect:
-        message = "kube-scheduler holds no Lease, so the extender stands by for ever: nothing is scheduled"
-        fix = "write `leaderElect: true`, or take leaderLease away from the extender's configuration"
-        document = kube_scheduler.document
-        yield finding(ERROR, "NoLeaderElection", document, "leaderElection.leaderElect", message, fix)
-    elif watched is not None and held != f"{watched.namespace}/{watched.name}":
-        message = f"kube-scheduler holds {held}: the extender watches another Lease, and stands by for ever"
-        yield finding(ERROR, "LeaseDiffers", ours.document, "leaderLease", message, f"write `leaderLease: {held}`")
-
-
-def _apart(kube_scheduler: KubeSchedulerFile, ours: ExtenderFile) -> Iterator[Finding]:
-    """The extenders run apart from kube-scheduler, and elect a leader of their own by leaderLease."""
-    election, lease = kube_scheduler.read.leader_election, ours.read.leader_lease
-    held = f"{election.resource_namespace}/{election.resource_name}"
-    if lease is not None and election.leader_elect and held == f"{lease.namespace}/{lease.name}":
-        message = (
-            f"kube-scheduler and the extenders elect their leaders by one Lease, {held}: one of the two never leads"
-        )
-        fix = "give the extenders a Lease of their own, such as `leaderLease: kube-system/gang-extender`"
-        yield finding(ERROR, "SharedLease", ours.document, "leaderLease", message, fix)
-    for index, entry in _entries_of_ours(kube_scheduler.read.extenders, ours.read.leader_service):
-        url, _ = addresses.split(entry.url_prefix)
-        if url is not None and url.hostname and addresses.is_loopback(url.hostname):
-            message = (
-                "the extender that leads may run on any node, and this is kube-scheduler's own: leaderService is set"
-            )
-            fix = (
-                "write the Service's address, or take leaderService away where the extender runs beside kube-scheduler"
-            )
-            field = f"extenders[{index}].urlPrefix"
-            yield finding(ERROR, "NotTheService", kube_scheduler.document, field, message, fix)

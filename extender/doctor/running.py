@@ -11,7 +11,7 @@ from dataclasses import replace
 from extender.api import codec
 from extender.config.effective import differences, effective
 from extender.config.findings import Finding, Severity, finding
-from extender.doctor.configuration import ExtenderFile
+from extender.doctor.config_files import ExtenderFile
 from extender.scheduler.interface import CONFIGURATION
 from extender.scheduler.running_configuration import ConfigurationPage
 
