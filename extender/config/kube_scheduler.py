@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+from dataclasses import replace
 from pathlib import Path
 
 from extender.config.defaults import MULTI_POINT, ignored_by_scheduler
@@ -28,7 +29,6 @@ from extender.config.yaml_file import Document, read_document
 KIND = "KubeSchedulerConfiguration"
 DEFAULT_SCHEDULER_NAME = "default-scheduler"
 DEFAULT_EXTENDER_TIMEOUT = 5.0
-JITTER_FACTOR = 1.2
 
 
 def load_kube_scheduler_configuration(path: Path | str) -> KubeSchedulerConfiguration:
@@ -166,8 +166,6 @@ def _tls(section: Section) -> ExtenderTLSConfig:
         key_data=_base64(section, "keyData"),
         ca_data=_base64(section, "caData"),
     )
-    if config.insecure and (config.ca_file or config.ca_data):  # Go: TLSConfigFor, at the start
-        section.wrong("insecure", "specifying a root certificates file with the insecure flag is not allowed")
     section.finish()
     return config
 
@@ -205,6 +203,7 @@ def _leader_election(election: Section) -> LeaderElection:
         for key, default in (("leaseDuration", 15.0), ("renewDeadline", 10.0), ("retryPeriod", 2.0))
     }
     lock = election.text("resourceLock") or "leases"
+    read = replace(read, renew_deadline_seconds=seconds["renewDeadline"], retry_period_seconds=seconds["retryPeriod"])
     election.finish()
     if not read.leader_elect:
         return read
@@ -214,9 +213,6 @@ def _leader_election(election: Section) -> LeaderElection:
     if seconds["leaseDuration"] <= seconds["renewDeadline"]:
         renewed = go_duration(seconds["renewDeadline"])  # the value that kube-scheduler shows, too
         election.invalid("leaseDuration", renewed, "must be greater than `RenewDeadline`")
-    elif seconds["renewDeadline"] <= JITTER_FACTOR * seconds["retryPeriod"]:  # Go: NewLeaderElector, at the start
-        renewed = go_duration(seconds["renewDeadline"])
-        election.invalid("renewDeadline", renewed, "must be greater than retryPeriod*JitterFactor (1.2)")
     if lock != "leases":
         election.invalid("resourceLock", lock, 'resourceLock value must be "leases"')
     return read

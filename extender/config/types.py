@@ -109,6 +109,8 @@ class LeaderElection:
     leader_elect: bool = True
     resource_namespace: str = "kube-system"
     resource_name: str = "kube-scheduler"
+    renew_deadline_seconds: float = 10.0
+    retry_period_seconds: float = 2.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,6 +35,7 @@ SHORTEST_ANSWER_SECONDS = 2.0
 SHORTEST_HOLD_SECONDS = 30.0
 """With shorter holds a gang whose members come slowly from kube-scheduler times out, and starts over, again and again."""
 SMALLEST_SAMPLE = 10  # percent
+JITTER_FACTOR = 1.2  # of client-go, between two tries to renew a Lease
 SAMPLE_FIX = f"write `percentageOfNodesToScore: {SMALLEST_SAMPLE}`, or more, in both files"
 
 
@@ -136,6 +137,7 @@ def of_kube_scheduler(file: KubeSchedulerFile, service: NamespacedName | None) -
 
         empty = profile_check.empty_points(file.document, file.read.profiles, profile_check.OF_KUBE_SCHEDULER)
         yield from _incomplete(file.document, empty, "kube-scheduler")
+    yield from _at_its_start(file)
     entries = entries_of_ours(file.read.extenders, service)
     if not entries:
         message = "there is no entry for the extender: kube-scheduler starts the members of a gang singly"
@@ -146,6 +148,21 @@ def of_kube_scheduler(file: KubeSchedulerFile, service: NamespacedName | None) -
         yield from _entry(file.document, f"extenders[{index}]", entry)
     yield from _plugins(file)
     yield from _samples(file)
+
+
+def _at_its_start(file: KubeSchedulerFile) -> Iterator[Finding]:
+    """What kube-scheduler's validation lets pass, and client-go refuses. Go: NewLeaderElector, TLSConfigFor"""
+    election, fix = file.read.leader_election, "kube-scheduler does not start with this file: mend the field"
+    if election.leader_elect and election.renew_deadline_seconds <= JITTER_FACTOR * election.retry_period_seconds:
+        message = "renewDeadline must be greater than retryPeriod*JitterFactor (1.2)"
+        field = "leaderElection.renewDeadline"
+        yield finding(ERROR, "RefusedAtStart", file.document, field, message, fix)
+    for index, entry in enumerate(file.read.extenders):
+        tls = entry.tls
+        if tls is not None and tls.insecure and (tls.ca_file or tls.ca_data):
+            message = "specifying a root certificates file with the insecure flag is not allowed"
+            field = f"extenders[{index}].tlsConfig.insecure"
+            yield finding(ERROR, "RefusedAtStart", file.document, field, message, fix)
 
 
 def _verbs(file: KubeSchedulerFile, entries: Sequence[tuple[int, ExtenderConfig]]) -> Iterator[Finding]:

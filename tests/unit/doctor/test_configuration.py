@@ -87,7 +87,7 @@ APART = [
         KUBE_SCHEDULER,
         AUTHORITY,
         AUTHORITY + "      insecure: true\n",
-        "error InvalidConfiguration extenders[0].tlsConfig.insecure",
+        "error RefusedAtStart extenders[0].tlsConfig.insecure",
     ),
     (
         "no client certificate",
@@ -220,7 +220,7 @@ CASES = [
         KUBE_SCHEDULER,
         "retryPeriod: 250ms",
         "leaseDuration: 3s\n  renewDeadline: 2s",
-        "error InvalidConfiguration leaderElection.renewDeadline",
+        "error RefusedAtStart leaderElection.renewDeadline",
     ),
     *[
         (
