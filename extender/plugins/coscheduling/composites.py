@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 
 from extender.plugins.coscheduling.spec.field_errors import FieldError, invalid, too_many
 from extender.plugins.coscheduling.spec.in_tree import PARENT, CompositeSpec
@@ -40,7 +41,7 @@ class Composites:
     def remove(self, key: str) -> None:
         """The groups that name it wait for it. What was chosen of the tree that it was in was chosen with it."""
         if key in self._specs:
-            self._chosen.pop(self.root_above(key), None)
+            self._chosen.pop(self._root_above(key), None)
         known = self._specs.pop(key, None)
         if known is not None and known.parent:
             _discard(self._composites, known.parent, key)
@@ -52,23 +53,29 @@ class Composites:
         before = self.parents.get(group, "")
         if before == parent:
             return ()
-        concerned: list[str] = []
-        if before:
-            root = self.root_of(group)
-            too_large = len(self.groups_of(root)) > MAX_GROUPS
-            self._leave_choice(root, group)
-            del self.parents[group]
-            _discard(self._groups, before, group)
-            if too_large and len(left := self.groups_of(root)) <= MAX_GROUPS:
-                concerned += left
-        if parent:
-            self.parents[group] = parent
-            root = self.root_of(group)
-            too_large = len(self.groups_of(root)) > MAX_GROUPS
-            insort(self._groups.setdefault(parent, []), group)
-            if not too_large and len(joined := self.groups_of(root)) > MAX_GROUPS:
-                concerned += joined
+        with self.resizing(before, parent) as concerned:
+            if before:
+                self._leave_choice(self.root_of(group), group)
+                del self.parents[group]
+                _discard(self._groups, before, group)
+            if parent:
+                self.parents[group] = parent
+                insort(self._groups.setdefault(parent, []), group)
         return concerned
+
+    @contextmanager
+    def resizing(self, *composites: str) -> Iterator[list[str]]:
+        """While what is below these changes; an empty one is none. Of their trees the groups of each that becomes too large meanwhile, or
+        is so no longer, are in the list then."""
+        before = {root: self.groups_of(root) for root in map(self._root_above, filter(None, composites))}
+        concerned: list[str] = []
+        yield concerned
+        for root, groups in before.items():
+            now = self.groups_of(root)
+            if len(now) > MAX_GROUPS >= len(groups):
+                concerned += sorted({*groups, *now})  # not all of so many are in `now`
+            elif len(groups) > MAX_GROUPS >= len(now):
+                concerned += now
 
     def _leave_choice(self, root: str, group: str) -> None:
         if group in self.chosen(root) or not self.groups_of(root):
@@ -99,9 +106,9 @@ class Composites:
 
     def root_of(self, group: str) -> str:
         """The key of the widest composite that the group is in, which need not be there; empty for a group of none."""
-        return self.root_above(self.parents.get(group, ""))
+        return self._root_above(self.parents.get(group, ""))
 
-    def root_above(self, key: str) -> str:
+    def _root_above(self, key: str) -> str:
         """Likewise, of a composite."""
         line = self._line_from(key)
         return (line[-1].parent or line[-1].key) if line else key

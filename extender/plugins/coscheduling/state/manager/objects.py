@@ -9,7 +9,6 @@ from collections.abc import Mapping
 
 from extender.client.interface import OwnPodGroup
 from extender.plugins.coscheduling.spec.in_tree import CompositeSpec
-from extender.plugins.coscheduling.spec.named_groups import MAX_GROUPS
 from extender.plugins.coscheduling.spec.sources.foreign import ForeignPodGroup, kind_of
 from extender.plugins.coscheduling.spec.sources.steps import started_early
 from extender.plugins.coscheduling.state.group import Group
@@ -66,18 +65,13 @@ class Objects:
         """None: it is gone. Returns the keys of the groups below it, which ask for something else now; and of all groups of a tree that has
         become too large by it, or is so no longer."""
         composites = self._specs.composites
-        roots = {composites.root_above(each) for each in (key, spec.parent if spec is not None else "") if each}
-        before, of_roots = composites.groups_of(key), {root: composites.groups_of(root) for root in roots}
-        if spec is not None:
-            composites.put(spec)
-        else:
-            composites.remove(key)
-        found = {*before, *composites.groups_of(key)}
-        for root, groups in of_roots.items():
-            now = composites.groups_of(root)
-            if (len(groups) > MAX_GROUPS) != (len(now) > MAX_GROUPS):
-                found.update(groups, now)
-        return sorted(found & self._groups.keys())
+        before = composites.groups_of(key)
+        with composites.resizing(key, spec.parent if spec is not None else "") as concerned:
+            if spec is not None:
+                composites.put(spec)
+            else:
+                composites.remove(key)
+        return sorted({*before, *composites.groups_of(key), *concerned} & self._groups.keys())
 
     def tree_changed(self, key: str) -> Group | None:
         """A composite above the group has changed."""
