@@ -54,7 +54,7 @@ class Selection:
     violations: int
     broken: frozenset[str]
     from_gangs: bool
-    total: Total = field(default_factory=lambda: Total())
+    total: Total = Total()
 
     @property
     def elsewhere(self) -> Sequence[Evictable]:
@@ -239,20 +239,13 @@ class Reselection:
         return self._totals[gang]
 
     def _violations_of(self, gangs: frozenset[str]) -> int:
+        """If these went whole."""
         if gangs not in self._violations:
-            self._violations[gangs] = self._violations_with(gangs, ())
+            self._violations[gangs] = len(self._budgets.violating(self._all_of(gangs), important_first=True))
         return self._violations[gangs]
 
     def _violations_with(self, gangs: frozenset[str], singles: Sequence[Evictable]) -> int:
-        """If these gangs went whole, and these pods too: as many, whichever of them use the budgets up first, is not sure of several
-        budgets, so that they are asked for together where there are pods of no gang."""
+        """If these pods, which are of none of them, went too: they may use budgets up that members need."""
         if not self._budgets.concern(singles):
-            known = self._violations.get(gangs)
-            if known is not None:
-                return known
-            singles = ()
-        every = [*singles, *self._all_of(gangs)]
-        found = len(self._budgets.violating(every, important_first=True))
-        if not singles:
-            self._violations[gangs] = found
-        return found
+            return self._violations_of(gangs)
+        return len(self._budgets.violating([*singles, *self._all_of(gangs)], important_first=True))

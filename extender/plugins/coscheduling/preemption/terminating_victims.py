@@ -209,8 +209,9 @@ class VictimTermination:
                     manager.slots.reserve(replace(place, expires=expires))
                 manager.permitted[group.key] = True
             # A place may have been lost meanwhile, with its node; one on a node that was closed is no good now.
-            names = {place.node_name for group in gang_set for place in manager.slots.of_group(group.key)}
-            recheck(manager, () if planned_just_now else names, snapshot)
+            if not planned_just_now:
+                names = {place.node_name for group in gang_set for place in manager.slots.of_group(group.key)}
+                recheck(manager, names, snapshot)
             lacking = [group.key for group in gang_set if not group.planned]
             manager.queue.move_to_active(lacking)
         log.info("room for a preempting gang is free group=%s", gang_set[0].key)

@@ -261,13 +261,13 @@ def still_holds(manager: PodGroupManager, found: VictimPlan, awaited: Collection
     victims = {victim.uid for victim in found.victims}
     if not running_members(manager, found.broken_gangs).keys() <= victims:
         return False  # a member has joined a gang that goes whole, and would be left over
-    of_victims = (manager.groups.get(key) for key in {victim.gang for victim in found.victims})
-    at = {gang.key: gang.priority for gang in running_gangs(manager, filter(None, of_victims))}
+    of_victims = filter(None, map(manager.groups.get, {victim.gang for victim in found.victims}))
+    gangs = {gang.key: gang for gang in running_gangs(manager, of_victims)}
+    at = {key: gang.priority for key, gang in gangs.items()}
     if any(replace(each, gang_priority=at.get(each.gang)).priority >= priority for each in found.victims):
         return False
     sparing = {victim.gang for victim in found.victims if victim.kind is Kind.SURPLUS} - found.broken_gangs
-    groups = [group for key in sparing if (group := manager.groups.get(key)) is not None]
-    if not all(gang.whole_with(gang.running.keys() - victims) for gang in running_gangs(manager, groups)):
+    if not all(gangs[key].whole_with(gangs[key].running.keys() - victims) for key in sparing & gangs.keys()):
         return False  # it can spare these members no more
     staying = (group.assigned | group.starting | group.held.keys() for group in manager.groups_with(awaited))
     return all(uids.isdisjoint(awaited) for uids in staying)  # else one that was to let go has started, or holds on
