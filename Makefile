@@ -95,10 +95,10 @@ COUNT ?= 1000
 parity-oracle: install
 	$(BIN)/python -m tests.parity.record_fresh --compare $(SEED) $(COUNT)
 
-# Which small changes of FILES no test of their room sees; TESTS=path takes other tests. In a copy of the tree; not part of the tests.
+# Which small changes of FILES no test of their room sees; TESTS=path takes other tests, SAMPLE=N tries N of all. In a copy of the tree; not part of the tests.
 mutants: install
 	$(BIN)/python $(PIP_INSTALL) -c constraints.txt -e '.[mutants]'
-	$(BIN)/python -m tests.mutation $(FILES) $(if $(TESTS),--tests $(TESTS))
+	$(BIN)/python -m tests.mutation $(FILES) $(if $(TESTS),--tests $(TESTS)) $(if $(SAMPLE),--sample $(SAMPLE))
 
 mutants-by-hand: install
 	$(BIN)/python -m tests.mutation.by_hand $(ONLY)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from extender.client.fair_queue import FairQueue
-from extender.client.short_steps import pause
+from extender.client.short_steps import ShortSteps, pause
 from extender.crash import guarded
 from extender.retry import Retry
 
@@ -236,9 +236,11 @@ class WorkerPool:
             thread.join()
 
     def _run(self) -> None:
+        steps = ShortSteps()
         try:
             while (work := self._next()) is not None:
                 guarded(self._name, work)
+                steps.pause_if_due()  # work that waits for nothing gives way to nothing by itself
         finally:
             with self._changed:
                 self._threads.discard(threading.current_thread())

@@ -25,7 +25,7 @@ from extender.plugins.coscheduling.planner.domains import DomainCache, Domains
 from extender.plugins.coscheduling.planner.room import Amounts, BoolColumn, IntColumn, Room, asked_of
 from extender.plugins.coscheduling.scheduling.overlay import BELOW_ANY_PRIORITY, Overlays
 from extender.plugins.coscheduling.state.group import Group
-from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
+from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager, by_turns
 
 CLUSTER, NODE = "cluster", "node"
 ONE_CPU: Amounts = {CPU: 1000}
@@ -42,7 +42,7 @@ class Largest:
 
 @dataclass(eq=False)
 class LargestGang:
-    """Asked by scrapes, from whichever thread; the manager's lock is held while the groups are looked through."""
+    """Asked by scrapes, from whichever thread."""
 
     manager: PodGroupManager
     overlays: Overlays
@@ -60,25 +60,34 @@ class LargestGang:
         """Computed once for a snapshot with its places, and a reference."""
         snapshot = self.newest_snapshot()
         with self._lock:
+            reference = reference_of(self._asked_by_all())
             with self.manager.lock:
                 cluster = self.overlays.against(BELOW_ANY_PRIORITY).over(snapshot)
-                reference = reference_of(self._asked_by_all())
             if self._known_for[0] is not cluster or self._known_for[1] != reference:
                 found = largest(cluster, self._domains.of(cluster), reference)
                 self._known_for, self._known = (cluster, reference), Largest(found, reference)
             return self._known
 
     def _asked_by_all(self) -> Asked:
-        """The members of a gang are looked through once for each change of them. Both locks held."""
+        """The members of a gang are looked through once for each change of them. Takes the manager's lock, some groups at a time."""
+        with self.manager.lock:
+            keys = list(self.manager.groups)
         known, self._asked = self._asked, {}
         found: Asked = Counter()
-        for key, group in list(self.manager.groups.items()):
-            asked = known.get(key)
-            if asked is None or asked.group is not group or asked.changes != group.changes:
-                asked = _AskedByGroup(group, group.changes, self._members(group))
-            self._asked[key] = asked
-            for what, count in asked.asked.items():  # Counter.update makes sure each time that it is given a mapping
-                found[what] += count
+        for some in by_turns(keys):
+            with self.manager.lock:
+                for key in some:
+                    if (group := self.manager.groups.get(key)) is None:
+                        continue
+                    asked = known.get(key)
+                    if asked is None or asked.group is not group or asked.changes != group.changes:
+                        asked = _AskedByGroup(group, group.changes, self._members(group))
+                    self._asked[key] = asked
+                    for (
+                        what,
+                        count,
+                    ) in asked.asked.items():  # Counter.update makes sure each time that it is given a mapping
+                        found[what] += count
         return found
 
     def _members(self, group: Group) -> Asked:

@@ -14,7 +14,7 @@ from functools import partial
 
 from extender.plugins.coscheduling.state.diagnosis import AFTER_A_HOLD
 from extender.plugins.coscheduling.state.group import Group
-from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
+from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager, by_turns
 from extender.plugins.coscheduling.state.quorum import is_running, needs
 
 
@@ -99,12 +99,17 @@ def own_situation(manager: PodGroupManager, group: Group) -> Situation:
 
 
 def count_phases(manager: PodGroupManager) -> Mapping[Phase, int]:
-    """Every phase is there, with 0 where no group is in it."""
+    """Every phase is there, with 0 where no group is in it. Takes the lock, some groups at a time."""
     with manager.lock:
-        found = Counter(
-            manager.quarantine.for_gang(
-                group.key, "metrics", partial(phase_of, manager, group), otherwise=Phase.QUARANTINED
+        keys = list(manager.groups)
+    found: Counter[Phase] = Counter()
+    for some in by_turns(keys):
+        with manager.lock:
+            found.update(
+                manager.quarantine.for_gang(
+                    key, "metrics", partial(phase_of, manager, group), otherwise=Phase.QUARANTINED
+                )
+                for key in some
+                if (group := manager.groups.get(key)) is not None
             )
-            for group in list(manager.groups.values())
-        )
     return {phase: found[phase] for phase in Phase}

@@ -14,7 +14,7 @@ from heapq import heappop, heappush
 from extender.crash import guarded
 from extender.plugins.coscheduling.spec.named_groups import namespace_of
 from extender.plugins.coscheduling.state.group import Group
-from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
+from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager, in_parts
 
 SLICE_SECONDS = 0.25  # of planning time, after which it is the turn of namespaces that have used fewer slices
 HALF_LIFE_SECONDS = 5.0  # after which half of what a namespace has used is forgotten
@@ -76,22 +76,36 @@ class PlanningLine:
         self._rank = rank
         self._ranked: list[tuple[tuple[object, ...], str]] = []  # a heap
         self._keys: set[str] = set()
-        self._moves = -1  # of the queue, when its active gangs were ranked last
+        self._unranked: list[str] = []
+        self._moves = -1  # of the queue, when it was last looked at for what has become active
+
+    def rank_some(self) -> bool:
+        """Ranks gangs that have become active, as many as may be looked at under one hold of the lock. False while there are more:
+        answers have their turn between."""
+        queue = self._manager.queue
+        if self._moves != queue.moves and not self._unranked:
+            self._moves = queue.moves
+            self._unranked = list(queue.active - self._keys)
+        if self._unranked:
+            for key in next(in_parts(self._unranked.pop() for _ in range(len(self._unranked)))):
+                self._put(key)
+        return not self._unranked
+
+    def _put(self, key: str) -> None:
+        if key not in self._manager.queue.active:
+            return
+        group = self._manager.groups.get(key)
+        rank = self._ranked_by(group) if group is not None else None
+        if rank is None:
+            take(self._manager, key)  # it is gone, or set aside, and comes again when that is over
+        else:
+            heappush(self._ranked, (rank, key))
+            self._keys.add(key)
 
     def next(self) -> Group | None:
-        """The first in line, which is active no longer: what happens to it from now on makes it so again. None where no group is
-        active."""
+        """The first of those that are ranked, which is active no longer: what happens to it from now on makes it so again. None
+        where none of them is active."""
         queue, groups = self._manager.queue, self._manager.groups
-        if self._moves != queue.moves:
-            self._moves = queue.moves
-            for key in queue.active - self._keys:
-                group = groups.get(key)
-                rank = self._ranked_by(group) if group is not None else None
-                if rank is None:
-                    take(self._manager, key)  # it is gone, or set aside, and comes again when that is over
-                else:
-                    heappush(self._ranked, (rank, key))
-                    self._keys.add(key)
         while self._ranked:
             _, key = heappop(self._ranked)
             self._keys.discard(key)

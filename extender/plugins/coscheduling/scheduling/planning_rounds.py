@@ -26,7 +26,7 @@ from extender.plugins.coscheduling.plan_call import PlanCall, WaitingTime
 from extender.plugins.coscheduling.scheduling.begun_gangs import BegunGangs
 from extender.plugins.coscheduling.scheduling.checks import failed_check
 from extender.plugins.coscheduling.scheduling.plan.gang_set_planning import GangSetPlanning
-from extender.plugins.coscheduling.scheduling.planning_order import PlanningOrder
+from extender.plugins.coscheduling.scheduling.planning_order import PlanningLine, PlanningOrder
 from extender.plugins.coscheduling.state.gang_sets import gang_set_of
 from extender.plugins.coscheduling.state.group import Group
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
@@ -138,8 +138,7 @@ class PlanningRounds:
             line = self._order.line()
         while not done():
             self._wake_ups.judge()
-            with self._manager.lock:
-                group = line.next()
+            group = self._next(line)
             if group is None:
                 return True
             self.plan_one(group)
@@ -147,6 +146,13 @@ class PlanningRounds:
             if self._manager.clock() >= at:
                 return False
         return True
+
+    def _next(self, line: PlanningLine) -> Group | None:
+        while True:
+            with self._manager.lock:
+                if line.rank_some():
+                    return line.next()
+            pause()
 
     def plan_one(self, group: Group) -> None:
         with self.planning:

@@ -17,6 +17,8 @@ from extender.plugins.coscheduling.scheduling.planning_order import (
     PlanningOrder,
 )
 from extender.plugins.coscheduling.scheduling.planning_rounds import TURN_SECONDS
+from extender.plugins.coscheduling.state.group import Group
+from extender.plugins.coscheduling.state.pod_group_manager import AT_ONCE
 from tests.unit.plugins.coscheduling.conftest import World, node
 from tests.unit.plugins.coscheduling.kube_scheduler import KubeScheduler, group, member
 
@@ -54,9 +56,15 @@ class Line:
 
 def rest(line: PlanningLine) -> list[str]:
     keys: list[str] = []
-    while len(keys) < 10 and (each := line.next()) is not None:
+    while len(keys) < 10 and (each := following(line)) is not None:
         keys.append(each.key)
     return keys
+
+
+def following(line: PlanningLine) -> Group | None:
+    while not line.rank_some():
+        pass
+    return line.next()
 
 
 def _with_priority(pod: corev1.Pod, priority: int) -> corev1.Pod:
@@ -111,7 +119,7 @@ def test_a_gang_that_becomes_active_meanwhile_takes_its_place_in_line(line: Line
     line.active("a/1", "a/2", "a/3")
     line.manager.queue.begin_planning("a/2")
     worked_off = line.order.line()
-    first = worked_off.next()
+    first = following(worked_off)
     assert first is not None
     assert first.key == "a/1"
     line.manager.queue.move_to_active(["a/2"])
@@ -121,9 +129,33 @@ def test_a_gang_that_becomes_active_meanwhile_takes_its_place_in_line(line: Line
 def test_a_gang_that_is_active_no_longer_is_left_out(line: Line) -> None:
     line.active("a/1", "a/2", "a/3")
     worked_off = line.order.line()
-    worked_off.next()
+    following(worked_off)
     line.manager.queue.begin_planning("a/2")
     assert rest(worked_off) == ["a/3"]
+
+
+def test_gangs_are_ranked_some_at_a_time_and_the_first_of_all_is_first(line: Line) -> None:
+    keys = [f"a/{number:03}" for number in range(AT_ONCE * 3)]
+    line.active(*keys, **{keys[-1].partition("/")[2]: 5})
+    worked_off = line.order.line()
+    turns = 1
+    while not worked_off.rank_some():
+        turns += 1
+    assert turns >= 3
+    first = worked_off.next()
+    assert first is not None
+    assert first.key == keys[-1]
+
+
+def test_a_gang_that_becomes_active_while_others_are_ranked_is_in_the_same_line(line: Line) -> None:
+    keys = [f"a/{number:03}" for number in range(AT_ONCE * 2)]
+    line.active(*keys, "b/new")
+    line.manager.queue.begin_planning("b/new")
+    worked_off = line.order.line()
+    assert not worked_off.rank_some()
+    line.manager.queue.move_to_active(["b/new"])
+    following(worked_off)
+    assert "b/new" in {each.key for each in iter(lambda: following(worked_off), None)}
 
 
 def test_five_hundred_gangs_of_one_tenant_that_never_fit_delay_another_s_by_a_turn(world: Make) -> None:
