@@ -82,25 +82,21 @@ class PlanningLine:
     def rank_some(self) -> bool:
         """Ranks gangs that have become active, as many as may be looked at under one hold of the lock. False while there are more:
         answers have their turn between."""
-        queue = self._manager.queue
+        queue, groups = self._manager.queue, self._manager.groups
         if self._moves != queue.moves and not self._unranked:
             self._moves = queue.moves
             self._unranked = list(queue.active - self._keys)
-        if self._unranked:
-            for key in next(in_parts(self._unranked.pop() for _ in range(len(self._unranked)))):
-                self._put(key)
+        if not self._unranked:
+            return True
+        for key in next(in_parts(self._unranked.pop() for _ in range(len(self._unranked)))):
+            group = groups.get(key)
+            rank = self._ranked_by(group) if group is not None else None
+            if rank is not None:
+                heappush(self._ranked, (rank, key))
+                self._keys.add(key)
+            elif key in queue.active:
+                take(self._manager, key)  # it is gone, or set aside, and comes again when that is over
         return not self._unranked
-
-    def _put(self, key: str) -> None:
-        if key not in self._manager.queue.active:
-            return
-        group = self._manager.groups.get(key)
-        rank = self._ranked_by(group) if group is not None else None
-        if rank is None:
-            take(self._manager, key)  # it is gone, or set aside, and comes again when that is over
-        else:
-            heappush(self._ranked, (rank, key))
-            self._keys.add(key)
 
     def next(self) -> Group | None:
         """The first of those that are ranked, which is active no longer: what happens to it from now on makes it so again. None

@@ -101,7 +101,9 @@ class PodGroupManager:
             return self._as_watched(pod)
         if self._pods.may_join_by_call(pod, ref.key):
             self._forget(pod.uid)
-            self._put(self.registry.get_or_new(ref.key), pod, ref, by_call=True)
+            group = self.registry.get_or_new(ref.key)
+            self._put(group, pod, ref, by_call=True)
+            self._follow_start(group)
         return self.groups.get(ref.key) or Group(ref.key)
 
     def find(self, pod: corev1.Pod) -> Group | None:
@@ -224,8 +226,14 @@ class PodGroupManager:
         self.registry.drop_if_empty(group)
         if self.gang_set_index.names(key) and group.spec is None:
             self.registry.asks_anew(group)
+        self._follow_start(group)
         self.places.follow(group)
         return group
+
+    def _follow_start(self, group: Group) -> None:
+        """After a call, which may show a member on its node, or in another group; after an event its handler does it."""
+        if group.start is not None and group.key in self.groups:
+            self.begun.follow(group, self.specs.of(group))
 
     def note_in_part(self) -> list[str]:
         """Incomplete gangs that no member has joined for so long are taken for ones that come in phases. Returns their keys. Lock held."""

@@ -56,9 +56,10 @@ def follow_start(group: Group, spec: GroupSpec | None) -> None:
 
 
 def recall_start(group: Group, spec: GroupSpec | None, now: datetime) -> None:
-    """What the pods show when we begin to lead, and nothing else: others may have led in between."""
-    group.start = _recalled(group, now) if spec is not None and not spec.invalid else None
-    follow_start(group, spec)
+    """What the pods show when we begin to lead, and nothing else: others may have led in between. A start of which members are on their
+    way to their nodes has been decided here since."""
+    if group.start is None or group.start.members.isdisjoint(group.starting):
+        group.start = _recalled(group, now) if spec is not None and not spec.invalid else None
 
 
 def recall_once_whole(group: Group, spec: GroupSpec | None, foreign: ForeignPodGroup | None = None) -> None:

@@ -40,6 +40,7 @@ class Begun:
         """When we begin to lead: whether a start that the pods' records show was cut short, and can be finished."""
         spec = self._specs.of(group)
         recall_start(group, spec, self._wall())
+        self.follow(group, spec)
         recall_once_whole(group, spec, self._specs.foreign_of(group))
         self.follow_broken(group, spec)
         return self.was_cut_short(group)

@@ -255,3 +255,23 @@ def test_the_record_comes_with_each_binding_and_says_the_quorum_of_then(world: M
     assert kube.running() == {"g0", "g1"}
     expected = start_record(NOW, 2, ["default/g0", "default/g1"])
     assert [parse_start(START.text(each.metadata)) for each in kube.pods.values()] == [expected] * 2
+
+
+def test_a_start_that_is_decided_before_we_have_looked_at_what_had_begun_goes_on(kube: KubeScheduler) -> None:
+    """We have begun to lead, and a bind call comes before the first filter call. A place was firm for a start that was forgotten."""
+    kube.create(*members(3))
+    for number in range(2):
+        kube.attempt(f"default/g{number}")
+    third, manager = kube.pods["default/g2"], kube.plugin.manager
+    assert kube.plugin.gang_permit.permit(third, kube.world.filter(third), 60.0)[0].success
+    kube.plugin.gang_permit.unreserve(third, "the binding failed")
+    group_of, start = manager.groups["default/g"], manager.groups["default/g"].start
+    manager.begun.recall(group_of)
+    assert (group_of.start, begun(kube.world), firm(kube.world)) == (start, True, {"g2"})
+
+
+def test_a_start_of_another_term_that_no_pod_shows_is_forgotten_and_no_place_is_firm(kube: KubeScheduler) -> None:
+    _fraction(kube)
+    manager = kube.plugin.manager
+    manager.begun.recall(manager.groups["default/g"])
+    assert (manager.groups["default/g"].start, firm(kube.world)) == (None, set())

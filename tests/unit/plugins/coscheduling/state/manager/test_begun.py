@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime
+
+import pytest
 
 from extender.plugins.coscheduling.spec.start_record import start_record
 from extender.plugins.coscheduling.state.member import Start
@@ -22,6 +25,25 @@ def test_places_of_those_that_a_start_left_behind_are_firm_and_no_others(manager
     manager.pod_changed(pod("g-1", "g", node_name="n1"))
     manager.begun.follow(group, manager.specs.of(group))
     assert (group.start, manager.begun.was_cut_short(group)) == (None, False)
+
+
+@pytest.mark.parametrize(
+    "act",
+    [
+        pytest.param(
+            lambda manager: manager.group_of(pod("more", "g", node_name="n1")), id="a call shows one on its node"
+        ),
+        pytest.param(lambda manager: manager.pod_gone(pod("g-0", "g")), id="the member on its node goes"),
+    ],
+)
+def test_where_a_start_is_over_no_place_is_firm(
+    act: Callable[[PodGroupManager], object], manager: PodGroupManager
+) -> None:
+    group = cut_short(manager, "g")
+    place(manager, pod("g-1", "g"), firm=True)
+    act(manager)
+    assert manager.begun.left_behind(group) == frozenset()
+    assert not manager.slots.firm_of(group.key)
 
 
 def test_a_group_without_object_has_begun_nothing(manager: PodGroupManager) -> None:
