@@ -220,6 +220,7 @@ class World:
         self.ungated: list[str] = []
         self.tasks: dict[str, Callable[[], None]] = {}
         self.verdicts: list[str] = []
+        self.told: list[tuple[str, Verdict]] = []  # the same, whole
         self.forgotten: list[str] = []  # keys of groups whose verdicts were forgotten
         self.leading = True
         self.plans = 0
@@ -292,6 +293,7 @@ class World:
         self, pod_group: OwnPodGroup | None, key: str, verdict: Verdict, member: corev1.Pod | None = None
     ) -> None:
         self.verdicts.append(f"{key} {verdict.reason}: {verdict.message}")
+        self.told.append((key, verdict))
 
     def forget(self, key: str) -> None:
         self.forgotten.append(key)

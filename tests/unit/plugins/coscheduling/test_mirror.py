@@ -21,7 +21,6 @@ NO_FILE_OF_ITS_OWN = {
     "events/object_events.py": "what follows from objects is a story: stories/test_lifetimes.py, machines/test_lifetimes_machine.py",
     "events/void_plans.py": "likewise: stories/test_races.py, stories/test_lifetimes.py",
     "extension_points/pre_filter.py": "it asks admission, single pods and reserved room, in turn: test_plan_call.py",
-    "extension_points/rejection.py": "a gang that lets go is a story: stories/test_error_back_off.py",
     **dict.fromkeys(
         (
             "report/outlook.py",

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import pytest
+
 from extender.framework.cycle_state import CycleState
 from tests.unit.plugins.coscheduling.conftest import Waiting, World, node, pod, pod_group
 
@@ -37,6 +39,33 @@ def test_the_end_of_one_hold_ends_the_others_with_its_cause(world: Make) -> None
         pod("p0", "g"), "rejected due to timeout after waiting 10s at plugin Coscheduling"
     )
     assert held[1].decision == "rejected: rejected due to timeout after waiting 10s at plugin Coscheduling"
+
+
+@pytest.mark.parametrize(
+    ("cause", "reason", "why"),
+    [
+        pytest.param(
+            "rejected due to timeout after waiting 10s at plugin Coscheduling",
+            "GangTimeout",
+            "HoldTimedOut",
+            id="its time is up",
+        ),
+        pytest.param("the caller has hung up", "GangRejected", "HoldEnded", id="another cause"),
+    ],
+)
+def test_what_is_told_of_the_end_of_a_hold(cause: str, reason: str, why: str, world: Make) -> None:
+    w = world([node("n1")])
+    held = gang(w, 3, 3)
+    w.told.clear()
+    assert w.plugin.gang_permit.unreserve(held[0].pod, cause)
+    [(key, verdict)] = w.told
+    assert (key, verdict.scheduled, verdict.reason, verdict.why, verdict.message) == (
+        "default/g",
+        False,
+        reason,
+        why,
+        cause,
+    )
 
 
 def test_the_end_of_the_holds_of_a_gang_is_decided_and_told_once(world: Make) -> None:
