@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from extender.framework.cycle_state import CycleState
+from extender.framework.interface import NodeToStatus
 from tests.unit.plugins.coscheduling.conftest import Waiting, World, node, pod, pod_group
 
 Make = Callable[..., World]
@@ -25,7 +26,7 @@ def gang(world: Make, held: int, **args: int) -> tuple[World, list[Waiting]]:
 
 
 def post_filter(w: World, name: str = "p9", of: str = "g") -> str:
-    status = w.plugin.post_filter(CycleState(), pod(name, of), {})[1]
+    status = w.plugin.post_filter(CycleState(), pod(name, of), NodeToStatus())[1]
     assert not status.success
     return status.message
 
