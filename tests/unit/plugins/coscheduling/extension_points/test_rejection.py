@@ -8,10 +8,12 @@ import pytest
 
 from extender.framework.cycle_state import CycleState
 from extender.framework.interface import NodeToStatus
+from extender.framework.status import unschedulable
 from tests.unit.plugins.coscheduling.conftest import Waiting, World, node, pod, pod_group
 
 Make = Callable[..., World]
 MEMBERS = 10
+UNSCHEDULABLE = unschedulable("no room")
 REJECTED = "PodGroup default/g gets rejected due to Pod p9 is unschedulable even after PostFilter"
 
 
@@ -26,7 +28,7 @@ def gang(world: Make, held: int, **args: int) -> tuple[World, list[Waiting]]:
 
 
 def post_filter(w: World, name: str = "p9", of: str = "g") -> str:
-    status = w.plugin.post_filter(CycleState(), pod(name, of), NodeToStatus())[1]
+    status = w.plugin.post_filter(CycleState(), pod(name, of), NodeToStatus({}, UNSCHEDULABLE))[1]
     assert not status.success
     return status.message
 
