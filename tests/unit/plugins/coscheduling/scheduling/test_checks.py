@@ -105,3 +105,13 @@ def test_whether_no_member_can_start_whichever_come(others: list[object], text: 
     manager = kube.plugin.manager
     with manager.lock:
         assert missing_peer_gang(manager, manager.groups["default/g"]) == text
+
+
+def test_what_is_noted_of_a_role_is_its_name_and_how_many_there_are(kube: KubeScheduler) -> None:
+    """Another member that comes is told anew by it."""
+    gang(4, 4, roles="master=1,worker=2")(kube)
+    manager = kube.plugin.manager
+    with manager.lock:
+        failed = failed_check(manager, manager.groups["default/g"], NAME, "g0", "default/g0")
+    assert failed is not None
+    assert failed.told == "master 0"

@@ -6,9 +6,12 @@ from collections.abc import Callable
 
 from extender.api.codec import convert
 from extender.api.schedulingv1beta1 import PodGroup
-from tests.unit.plugins.coscheduling.scheduling.test_tree_request import Trees, composite, flat, part, trees
+from extender.plugins.coscheduling import messages
+from extender.plugins.coscheduling.scheduling.checks import failed_check
+from tests.unit.plugins.coscheduling.scheduling.test_tree_request import Trees, composite, flat, named, part, trees
 
 __all__ = ["trees"]
+NAME = named("a", 0).spec.scheduler_name
 
 
 def naming(name: str, other: str) -> PodGroup:
@@ -38,3 +41,18 @@ def test_no_place_is_kept_for_a_group_that_names_one_of_a_tree_that_cannot_start
     kube.run()
     assert [slot.uid for slot in kube.plugin.manager.slots] == []
     assert "CompositePodGroup" in kube.told["b-0"]
+
+
+def test_a_chosen_group_says_which_other_chosen_one_it_waits_for(trees: Callable[[int], Trees]) -> None:
+    kube = trees(8)
+    kube.composite(composite("top", 2))
+    kube.parts(part("a", "top"), part("b", "top", 3), part("c", "top"))
+    kube.members("a", "b", "c")
+    kube.plugin.manager.composites.choose("default/top", ["default/a", "default/b"])
+    manager = kube.plugin.manager
+    with manager.lock:
+        manager.groups["default/b"].planned = True
+        failed = failed_check(manager, manager.groups["default/a"], NAME, "a-0", "default/a-0")
+        manager.groups["default/b"].planned = False
+    assert failed is not None
+    assert failed.cause == messages.companion_waits("default/b", messages.waiting_for_members(3))

@@ -87,3 +87,15 @@ def test_where_other_gangs_play_a_part_there_is_no_situation(links: Callable[[Po
     assert situation(manager, Group("default/g")) == situation(manager, Group("default/g")) is not None
     links(manager)
     assert situation(manager, Group("default/g")) is None
+
+
+def test_a_gang_that_is_set_aside_is_in_a_phase_of_its_own() -> None:
+    manager = PodGroupManager(GroupLabels(), denied_seconds=20.0, permitted_seconds=20.0, clock=lambda: 0.0)
+    for name in ("g", "h"):
+        manager.objects.pod_group_changed(make_pod_group().name(name).min_member(2).obj())
+        manager.pod_changed(make_pod().name(name).pod_group(name).obj())
+    manager.quarantine.set_aside("default/g")
+    assert {phase: count for phase, count in count_phases(manager).items() if count} == {
+        Phase.QUARANTINED: 1,
+        Phase.GATHERING: 1,
+    }

@@ -9,7 +9,7 @@ import pytest
 from extender.plugins.coscheduling.planner import Request
 from extender.plugins.coscheduling.scheduling.plan_request import PlanQuestion
 from extender.plugins.coscheduling.state.gang_sets import gang_set_of
-from tests.objects import make_pod_group
+from tests.objects import make_node, make_pod, make_pod_group
 from tests.unit.plugins.coscheduling.conftest import World, node
 from tests.unit.plugins.coscheduling.kube_scheduler import KubeScheduler, group, member, members, on_node
 
@@ -94,3 +94,28 @@ def test_what_the_cluster_lacks_for_min_resources_counts_no_cordoned_node(kube: 
         spec = manager.specs.of(gang)
         assert spec is not None
         assert lacks(gang, spec, kube.world.snapshot()) == ("cpu",)
+
+
+@pytest.mark.parametrize(
+    ("asked", "lacking"),
+    [
+        pytest.param(5, (), id="what two nodes have left together"),
+        pytest.param(6, ("example.com/gpu",), id="one more"),
+    ],
+)
+def test_what_all_nodes_have_left_of_any_resource_counts_together(
+    asked: int, lacking: tuple[str, ...], kube: KubeScheduler
+) -> None:
+    """Of 4 and 2 GPUs one is taken; a node that was given too many does not count against the others."""
+    for name, there in (("n1", "4"), ("n2", "2"), ("n3", "1")):
+        kube.world.nodes[name] = make_node().name(name).capacity({"cpu": "8", "example.com/gpu": there}).obj()
+    for name, taken in (("n1", "1"), ("n3", "3")):
+        kube.world.on_nodes[name] = make_pod().name(name).node(name).req({"example.com/gpu": taken}).obj()
+    group_of = make_pod_group().namespace("default").name("g").min_member(2)
+    kube.apply(group_of.min_resources({"example.com/gpu": str(asked)}).obj())
+    manager = kube.plugin.manager
+    with manager.lock:
+        gang = manager.groups["default/g"]
+        spec = manager.specs.of(gang)
+        assert spec is not None
+        assert kube.plugin.rounds.requests.resource_gap(gang, spec, kube.world.snapshot()) == lacking

@@ -343,3 +343,15 @@ def test_a_minimum_that_is_raised_after_the_start_takes_nothing_back(trees: Call
     kube.run()
     assert flat(kube.starts) == {"a", "b", "c"}
     assert list(broken(kube)) == []
+
+
+def test_once_chosen_a_composite_without_a_chosen_group_is_no_part_of_the_plan(trees: Callable[[int], Trees]) -> None:
+    kube = trees(4)
+    kube.composite(composite("top", 1), composite("left", 1, "top"), composite("right", 1, "top"))
+    kube.parts(part("a", "left"), part("b", "right"))
+    kube.members("a", "b")
+    assert kube.shape("default/a") == ("top", 1, [("left", 1, ["a"]), ("right", 1, ["b"])])
+    kube.plugin.manager.composites.choose("default/top", ["default/a"])
+    kube.plugin.manager.groups["default/a"].planned = True
+    assert kube.shape("default/a") == ("top", 1, [("left", 1, ["a"])])
+    kube.plugin.manager.groups["default/a"].planned = False

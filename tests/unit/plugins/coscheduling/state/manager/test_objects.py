@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from extender.plugins.coscheduling.spec.in_tree import CompositeSpec
 from extender.plugins.coscheduling.spec.keys import GROUPS
 from extender.plugins.coscheduling.state.gang_set_index import GangSetIndex
 from extender.plugins.coscheduling.state.group import Group
@@ -73,3 +74,13 @@ def test_a_set_that_grows_too_large_is_refused_with_its_number_and_tried_again(m
     spec = manager.specs.of(group)
     assert spec is not None
     assert spec.invalid == ""
+
+
+def test_a_composite_concerns_the_groups_below_it_and_no_others(manager: PodGroupManager) -> None:
+    for name in "abc":
+        manager.objects.pod_group_changed(pod_group(name, 1))
+    manager.composites.adopt("default/a", "default/tree")
+    manager.composites.adopt("default/b", "default/other")
+    spec = CompositeSpec("default/tree")
+    assert manager.objects.composite_changed("default/tree", spec) == ["default/a"]
+    assert manager.objects.composite_changed("default/tree", None) == ["default/a"]

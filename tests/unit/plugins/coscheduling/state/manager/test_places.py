@@ -8,8 +8,9 @@ from unittest.mock import Mock, patch
 
 import pytest
 
+from extender.framework.pod_info import PodInfo
 from extender.plugins.coscheduling.state.group import Group
-from extender.plugins.coscheduling.state.member import MemberEvent, MemberState
+from extender.plugins.coscheduling.state.member import Effect, MemberEvent, MemberState
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
 from tests.unit.plugins.coscheduling.conftest import pod, pod_group
 from tests.unit.plugins.coscheduling.managing import KEY, hold, place, places
@@ -119,3 +120,29 @@ def test_a_plan_of_which_no_member_waits_in_vain_is_not_made_anew_by_itself(mana
         manager.queue.begin_planning(key)
     manager.places.release(group)
     assert (group.planned, manager.queue.active) == (False, set())
+
+
+def test_a_member_whose_binding_failed_keeps_a_place_though_it_had_none(manager: PodGroupManager) -> None:
+    """It came to be bound without a plan, as a single member does."""
+    group = planned(manager)
+    manager.slots.release("p")
+    manager.places.carry_out([Effect.KEEP_PLACE], group, "p", node_name="n7", until=33.0)
+    kept = manager.slots.get("p")
+    assert kept is not None
+    assert (kept.node_name, kept.expires, kept.group) == ("n7", 33.0, KEY)
+    manager.places.carry_out([Effect.KEEP_PLACE], group, "p", node_name="n7", until=12.0)
+    kept = manager.slots.get("p")
+    assert kept is not None
+    assert kept.expires == 33.0, "never for a shorter time than before"
+
+
+def test_room_for_members_to_come_holds_at_the_gang_s_priority_and_is_theirs(manager: PodGroupManager) -> None:
+    group = manager.objects.pod_group_changed(pod_group("g", 3))
+    manager.pod_changed(pod("p", "g", priority=7))
+    manager.places.keep_for_members_to_come(group, [("n1", PodInfo(pod("like", "", priority=7)))], 50.0)
+    [slot] = manager.slots.to_come(KEY)
+    assert (slot.node_name, slot.expires, slot.priority) == ("n1", 50.0, 7)
+    manager.pod_changed(pod("q", "g", priority=7))
+    own = manager.slots.get("q")
+    assert own is not None
+    assert (own.node_name, own.to_come, list(manager.slots.to_come(KEY))) == ("n1", False, [])
