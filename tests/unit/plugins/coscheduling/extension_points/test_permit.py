@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from unittest.mock import Mock
 
 import pytest
 
 from extender.framework.cycle_state import CycleState
+from extender.plugins.coscheduling.extension_points.permit import CATCH_UP
 from tests.unit.plugins.coscheduling.conftest import Waiting, World, node, pod, pod_group
 
 Make = Callable[..., World]
@@ -158,3 +160,31 @@ def test_a_binding_that_fails_in_mid_commit_keeps_its_place_and_stops_no_other(w
     assert w.filter(members[1]) == "n1"
     assert w.bind(members[1], "n1") == "starts", "the quorum counts bound members"
     assert w.verdicts[-1].startswith("default/g GangScheduled"), "that it is whole now is told too"
+
+
+@pytest.mark.parametrize(
+    ("goes_at", "sleeps", "passes"),
+    [
+        pytest.param(0, 0, True, id="it has gone: nothing is waited for"),
+        pytest.param(2, 2, True, id="it goes meanwhile"),
+        pytest.param(99, CATCH_UP.steps, False, id="it stays"),
+    ],
+)
+def test_a_preemptor_waits_moments_for_its_victim_to_be_seen_gone(
+    goes_at: int, sleeps: int, passes: bool, world: Make
+) -> None:
+    w = world([node("n1", "4"), node("n2", "4")])
+    slept: list[float] = []
+
+    def sleep(seconds: float) -> None:
+        slept.append(seconds)
+        if len(slept) == goes_at:
+            del w.on_nodes["victim"]
+
+    if goes_at:
+        w.on_nodes["victim"] = pod("victim", cpu="4", node_name="n1")
+    preemptor = pod("preemptor", cpu="4")
+    w.on_nodes["preemptor"] = pod("preemptor", cpu="4", node_name="n1")  # it is assumed there
+    status = w.plugin.gang_permit.pre_bind(CycleState(), preemptor, "n1", Mock(sleep=sleep))
+    assert (status.success, slept) == (passes, [CATCH_UP.seconds(each) for each in range(1, sleeps + 1)])
+    assert passes or "insufficient cpu" in status.message
