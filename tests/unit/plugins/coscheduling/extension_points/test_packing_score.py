@@ -150,3 +150,11 @@ def test_domains_are_computed_anew_only_when_labels_change() -> None:
     moved = node("a", 4, "z", "3").info()
     assert cache.of(later.replaced({"a": moved})).names[1] == ["z/2", "z/3"]
     assert cache.of(HypotheticalSnapshot(later.list())) is not cache.of(later)
+
+
+def test_a_node_with_more_than_it_has_room_for_is_as_full_as_a_full_one() -> None:
+    seen = snapshot({"over": ("a", "1", 7), "full": ("a", "1", 4), "half": ("b", "2", 2)})
+    usage = Usage.of(seen, ["cpu"])
+    shares = {info.name: share for info, share in zip(seen.list(), usage.by_node().tolist(), strict=True)}
+    assert shares == {"over": 1.0, "full": 1.0, "half": 0.5}
+    assert max(usage.by_domain(Domains(seen, LEVELS), 0).tolist()) == 1.0
