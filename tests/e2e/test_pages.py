@@ -92,7 +92,8 @@ def objects_of(namespace: str) -> list[Any]:
 def tenants(cluster: Cluster) -> Iterator[Cluster]:
     """The namespaces stay."""
     plane = cluster.plane
-    plane.kubectl("apply", "--server-side", "-k", str(MANIFESTS / "pages"))
+    for overlay in ("pages",) if plane.wakes_by_status else ("pages", "wake-by-annotation"):
+        plane.kubectl("apply", "--server-side", "-k", str(MANIFESTS / overlay))
     objects = [each for namespace in TENANTS for each in objects_of(namespace)]
     plane.kubectl("apply", "--server-side", "-f", "-", stdin=yaml.safe_dump_all(objects))
     yield cluster

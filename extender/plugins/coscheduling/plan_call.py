@@ -59,11 +59,13 @@ class PlanCall:
 
 
 @dataclass(frozen=True, slots=True)
-class BegunCall:
-    """A filter call that comes before the gangs are planned that have begun. done: set once they are."""
+class EventCall:
+    """A filter call that comes before the gangs are planned that have begun, or before the watch shows its pod. done: set once they are,
+    or it has. what: the pod's UID in the latter case."""
 
     done: threading.Event
     waits: WaitingTime
+    what: str = ""
 
     def wait(self, at_most: float) -> None:
         self.waits.wait(self.done, min(at_most, LONGEST_SECONDS))

@@ -53,6 +53,7 @@ from extender.plugins.coscheduling.dependencies import CoschedulingDependencies
 from extender.plugins.coscheduling.extension_points.pre_filter import GangPreFilter
 from extender.plugins.coscheduling.extension_points.rejection import GangRejection
 from extender.plugins.coscheduling.extension_points.single_pods import PackingScores
+from extender.plugins.coscheduling.extension_points.unshown_pods import UnshownPods
 from extender.plugins.coscheduling.hints.group_hints import GroupHints
 from extender.plugins.coscheduling.members_to_come.early_start import EarlyStartLimits
 from extender.plugins.coscheduling.preemption.preemption import Preemption
@@ -121,8 +122,9 @@ class Coscheduling(
         self.lead_changes, self.stale_refusals = parts.lead_changes, parts.stale_refusals
         self.expired_slots, self.report = parts.expired_slots, parts.report
         self.what_if, self.drain = parts.what_if, parts.drain
+        self._unshown = UnshownPods(self.manager, self.rounds.waiting_time) if self.manager.labels.in_tree else None
         self._filters = GangPreFilter(
-            self.manager, self.rounds, self.admission, self.single_pods, self.room, self._handle.snapshot
+            self.manager, self.rounds, self.admission, self.single_pods, self.room, self._unshown, self._handle.snapshot
         )
         self._rejection = GangRejection(
             self._args,
@@ -259,6 +261,8 @@ class Coscheduling(
                 self.early_starts.on_pod(old, new)
             finally:
                 self.events.on_pod(old, new)
+            if self._unshown is not None:
+                self._unshown.on_pod(old, new)
 
     def on_pod_group(self, old: OwnPodGroup | None, new: OwnPodGroup | None) -> None:
         with self.manager.quarantine.blame(partial(_key, old, new)):

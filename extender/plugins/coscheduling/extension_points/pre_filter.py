@@ -23,12 +23,13 @@ from extender.framework.interface import (
 from extender.framework.listers import NodeInfoLister
 from extender.framework.node_info import NodeInfo
 from extender.framework.node_rows import names_of
-from extender.framework.status import SKIP, SUCCESS, Status, unresolvable
+from extender.framework.status import SKIP, SUCCESS, Code, Status, unresolvable
 from extender.plugins import names
 from extender.plugins.coscheduling import messages
 from extender.plugins.coscheduling.extension_points.admission import Admission, Decision
 from extender.plugins.coscheduling.extension_points.reserved_room import KeptRoom, ReservedRoom
 from extender.plugins.coscheduling.extension_points.single_pods import SinglePods, outside_domain
+from extender.plugins.coscheduling.extension_points.unshown_pods import UnshownPods
 from extender.plugins.coscheduling.plan_call import PlanCall
 from extender.plugins.coscheduling.scheduling.planning_rounds import PlanningRounds
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
@@ -39,7 +40,7 @@ KEPT = "Kept" + names.COSCHEDULING
 
 
 class GangPreFilter:
-    """snapshot: of the scheduling cycle."""
+    """unshown: where groups may be in spec.schedulingGroup. snapshot: of the scheduling cycle."""
 
     def __init__(
         self,
@@ -48,6 +49,7 @@ class GangPreFilter:
         admission: Admission,
         single_pods: SinglePods,
         room: ReservedRoom,
+        unshown: UnshownPods | None,
         snapshot: Callable[[], NodeInfoLister],
     ) -> None:
         self._manager = manager
@@ -55,12 +57,15 @@ class GangPreFilter:
         self._admission = admission
         self._single_pods = single_pods
         self._room = room
+        self._unshown = unshown
         self._snapshot = snapshot
 
     def pre_filter(
         self, state: CycleState, pod: corev1.Pod, nodes: Sequence[NodeInfo]
     ) -> tuple[PreFilterResult | None, Status]:
         """A member of a gang that is set aside is refused; a pod of no gang passes whatever the state of gangs raises."""
+        if self._unshown is not None and self._rounds.beside_the_verbs and not self._unshown.has_shown(state, pod):
+            return None, Status(Code.ERROR, (messages.NOT_SHOWN,))  # kube-scheduler tries it again by itself
         if not self._begun_is_planned(state, pod):
             return None, unresolvable(messages.BEGUN_FIRST)
         key = self._manager.key_of(pod)

@@ -13,7 +13,7 @@ from typing import Protocol
 from extender.api import corev1
 from extender.crash import guarded
 from extender.plugins.coscheduling.dependencies import CoschedulingDependencies
-from extender.plugins.coscheduling.plan_call import BegunCall, WaitingTime
+from extender.plugins.coscheduling.plan_call import EventCall, WaitingTime
 from extender.plugins.coscheduling.scheduling.planning_order import take
 from extender.plugins.coscheduling.scheduling.rejected_in_tree import mark_rejections_current
 from extender.plugins.coscheduling.state.group import Group
@@ -61,13 +61,13 @@ class BegunGangs:
         with self._manager.lock:
             return self._again_at is not None
 
-    def call(self, pod: corev1.Pod) -> BegunCall:
+    def call(self, pod: corev1.Pod) -> EventCall:
         """For a filter call that comes before that: the pod is woken afterwards if the call does not wait for so long."""
         with self._manager.lock:
             if not self._planned.is_set() and len(self._kept_waiting) < MOST_KEPT_WAITING:
                 self._kept_waiting[pod.uid] = pod
         self._rounds.schedule_planning()
-        return BegunCall(self._planned, self._waiting_time)
+        return EventCall(self._planned, self._waiting_time)
 
     def finish(self) -> None:
         """Once since we lead: the gangs of which a part runs are planned before any other pod is answered, whatever their

@@ -70,10 +70,10 @@ class PlanningRounds:
         self.reservations = gang_sets.reservations
         self._later_phases = later_phases
         self._order = PlanningOrder(manager)
-        self._waiting_time = WaitingTime(manager.clock, dependencies.wait)
+        self.waiting_time = WaitingTime(manager.clock, dependencies.wait)
         self._now: Sequence[Group] = ()  # the gang set that is being planned; the manager's lock guards it
         self._in_part: list[str] = []  # keys of gangs that were just taken for ones that come in phases; likewise
-        self.begun = BegunGangs(manager, dependencies, self, later_phases.keep_rooms, self._waiting_time)
+        self.begun = BegunGangs(manager, dependencies, self, later_phases.keep_rooms, self.waiting_time)
 
     # Turns
 
@@ -215,11 +215,11 @@ class PlanningRounds:
             before.give_up()
         elif all(call.waiting for each in gang_set for call in each.calls.values()):
             attempts = before.attempts + 1 if before is not None else 0
-            call = PlanCall(pod.uid, allowed, self._waiting_time, self._others_first(gang_set), attempts=attempts)
+            call = PlanCall(pod.uid, allowed, self.waiting_time, self._others_first(gang_set), attempts=attempts)
             group.calls[pod.uid] = call
             if not self.beside_the_verbs:
                 return call
-            if self._waiting_time.any_left():
+            if self.waiting_time.any_left():
                 self.schedule_planning()
                 return call
             call.give_up()
