@@ -122,7 +122,8 @@ class Coscheduling(
         self.lead_changes, self.stale_refusals = parts.lead_changes, parts.stale_refusals
         self.expired_slots, self.report = parts.expired_slots, parts.report
         self.what_if, self.drain = parts.what_if, parts.drain
-        self._unshown = UnshownPods(self.manager, self.rounds.waiting_time) if self.manager.labels.in_tree else None
+        watched = self.manager.labels.in_tree and self.rounds.beside_the_verbs
+        self._unshown = UnshownPods(self.manager, self.rounds.waiting_time) if watched else None
         self._filters = GangPreFilter(
             self.manager, self.rounds, self.admission, self.single_pods, self.room, self._unshown, self._handle.snapshot
         )

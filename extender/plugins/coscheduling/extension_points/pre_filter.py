@@ -40,7 +40,7 @@ KEPT = "Kept" + names.COSCHEDULING
 
 
 class GangPreFilter:
-    """unshown: where groups may be in spec.schedulingGroup. snapshot: of the scheduling cycle."""
+    """unshown: where groups may be in spec.schedulingGroup, and calls may wait. snapshot: of the scheduling cycle."""
 
     def __init__(
         self,
@@ -64,7 +64,7 @@ class GangPreFilter:
         self, state: CycleState, pod: corev1.Pod, nodes: Sequence[NodeInfo]
     ) -> tuple[PreFilterResult | None, Status]:
         """A member of a gang that is set aside is refused; a pod of no gang passes whatever the state of gangs raises."""
-        if self._unshown is not None and self._rounds.beside_the_verbs and not self._unshown.has_shown(state, pod):
+        if self._unshown is not None and not self._unshown.has_shown(state, pod):
             return None, Status(Code.ERROR, (messages.NOT_SHOWN,))  # kube-scheduler tries it again by itself
         if not self._begun_is_planned(state, pod):
             return None, unresolvable(messages.BEGUN_FIRST)

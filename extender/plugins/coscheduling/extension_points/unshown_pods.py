@@ -41,15 +41,18 @@ class UnshownPods:
             shown.set()
 
     def has_shown(self, state: CycleState, pod: corev1.Pod) -> bool:
-        """Whether the pod may be answered; what to wait for is in the state then, once."""
-        manager, awaited = self.manager, state.awaited
+        """Whether the pod may be answered; what to wait for is in the state then, once. A call that has waited for something else was
+        for a pod that had been shown."""
+        awaited = state.awaited
         ours = isinstance(awaited, EventCall) and awaited.what == pod.uid
-        with manager.lock:
-            known = bool(pod.node_name) or pod.uid in self._waiting or bool(manager.key_of(pod))
-            if not known and not ours and len(self._calls) < MOST_CALLS:
-                event = self._calls.setdefault(pod.uid, threading.Event())
-                state.write(AWAITED, EventCall(event, self.waiting_time, pod.uid))
-            elif ours:
+        if awaited is not None and not ours:
+            return True
+        with self.manager.lock:
+            known = bool(pod.node_name) or pod.uid in self._waiting or bool(self.manager.key_of(pod))
+            if ours:
                 self._calls.pop(pod.uid, None)
                 state.delete(AWAITED)
+            elif not known and len(self._calls) < MOST_CALLS:
+                event = self._calls.setdefault(pod.uid, threading.Event())
+                state.write(AWAITED, EventCall(event, self.waiting_time, pod.uid))
         return known

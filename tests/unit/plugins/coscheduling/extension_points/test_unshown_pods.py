@@ -12,7 +12,7 @@ from extender.framework.cycle_state import AWAITED, CycleState
 from extender.framework.status import Code
 from extender.plugins.coscheduling import messages
 from extender.plugins.coscheduling.extension_points.unshown_pods import UnshownPods
-from extender.plugins.coscheduling.plan_call import LONGEST_SECONDS, WaitingTime
+from extender.plugins.coscheduling.plan_call import LONGEST_SECONDS, PlanCall, WaitingTime
 from tests.unit.plugins.coscheduling.conftest import FakeClock, World, node, pod, pod_group
 from tests.unit.plugins.coscheduling.managing import in_tree
 from tests.unit.plugins.coscheduling.scheduling.test_tree_request import named
@@ -97,3 +97,13 @@ def test_what_is_known_of_a_pod_goes_with_it(beside: Beside) -> None:
     unshown.on_pod(None, single)
     unshown.on_pod(single, None)
     assert not unshown._waiting
+
+
+def test_a_call_that_has_waited_for_its_plan_is_answered_by_that(beside: Beside) -> None:
+    """Its pod went meanwhile: the plan's call is ended by its own rules, and is not put aside."""
+    unshown = UnshownPods(beside.world.plugin.manager, WaitingTime(FakeClock()))
+    call, state = PlanCall("single", None, WaitingTime(FakeClock())), CycleState()
+    state.write(AWAITED, call)
+    assert unshown.has_shown(state, pod("single"))
+    assert state.awaited is call
+    assert not unshown._calls
