@@ -83,10 +83,8 @@ class LargestGang:
                     if asked is None or asked.group is not group or asked.changes != group.changes:
                         asked = _AskedByGroup(group, group.changes, self._members(group))
                     self._asked[key] = asked
-                    for (
-                        what,
-                        count,
-                    ) in asked.asked.items():  # Counter.update makes sure each time that it is given a mapping
+                    # Counter.update makes sure each time that it is given a mapping
+                    for what, count in asked.asked.items():
                         found[what] += count
         return found
 
