@@ -5,6 +5,7 @@ kube-scheduler has no counterpart: its calls and its informer are one process.
 
     (none) --watch--> member <--watch-- by a call alone --UNSEEN_SECONDS without a watch--> gone
     member --deleted, ended--> gone    gone --GONE_SECONDS--> (none): until then no late call brings it back
+    gone --watch, of an etcd that was restored--> member
 """
 
 from __future__ import annotations
@@ -57,6 +58,7 @@ class KnownPods:
             self._unseen[uid] = self._clock() + UNSEEN_SECONDS
         else:
             self._unseen.pop(uid, None)
+            self._gone.pop(uid, None)
         if self._left_held.get(uid) == key:
             del self._left_held[uid]
 

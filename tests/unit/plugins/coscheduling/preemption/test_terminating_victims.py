@@ -77,6 +77,17 @@ def gang() -> Preempted:
     return Preempted()
 
 
+def test_a_member_that_a_restored_etcd_has_back_can_be_a_victim(gang: Preempted) -> None:
+    """Taken for gone, it would not have been counted as told to go, and its room would not have been waited for."""
+    back = gang.members[0]
+    gang.watched(back, None)
+    gang.watched(None, back)
+    gang.terminating.go([back])
+    assert back.uid in gang.manager.terminating
+    gang.terminating.stay([back.uid])
+    assert gang.running == {member.uid for member in gang.members}
+
+
 def test_no_pod_takes_the_part_of_a_member_whose_gang_goes_whole(gang: Preempted) -> None:
     gang.terminating.go(gang.members)
     gang.gone(gang.members[0])

@@ -80,6 +80,16 @@ def test_a_pod_that_was_taken_for_gone_may_come_back() -> None:
     assert (pods.is_gone(POD.uid), pods.may_join_by_call(POD, "default/g")) == (False, True)
 
 
+def test_a_pod_that_the_watch_shows_again_is_not_gone() -> None:
+    """An etcd that was restored has it back, under its old UID. A call may be late."""
+    pods, _ = known()
+    pods.goes(POD.uid)
+    pods.joins(POD.uid, "default/g", by_call=True)
+    assert pods.is_gone(POD.uid)
+    pods.joins(POD.uid, "default/g", by_call=False)
+    assert not pods.is_gone(POD.uid)
+
+
 def left_while_held() -> KnownPods:
     pods, _ = known()
     pods.joins(POD.uid, "default/g", by_call=False)
