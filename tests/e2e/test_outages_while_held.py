@@ -115,6 +115,7 @@ def test_a_wall_clock_that_jumps(
     cluster.recorder.await_bound(*NAMES, within=30)
     lines = extender.log().splitlines()
     assert hours_of_the_log(lines[shown:]) - hours_of_the_log(lines[:shown]), "the clock has jumped"
+    assert not said(cluster, "timeout after waiting"), "no hold has ended"
     assert "Traceback" not in extender.log()
 
 
