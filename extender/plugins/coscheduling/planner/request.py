@@ -176,6 +176,23 @@ class Request:
     foreseen: Foreseen | None = None
     sliced: Sequence[Sliced] = ()
 
+    def for_one_of(self, members: Sequence[PodInfo]) -> Request:
+        """What would do for any one of these, where their groups need no further member: in a tree too, and where its parts are."""
+        uids = frozenset(info.pod.uid for info in members)
+        tree = _for_one_of(self.tree, uids) if self.tree is not None else None
+        return replace(self, members=members, needed=min(1, len(members)), minima=(), foreseen=None, tree=tree)
+
+
+def _for_one_of(branch: Branch, uids: frozenset[str]) -> Branch | None:
+    """Without the parts that have none of these members."""
+    children: list[Tree] = []
+    for child in branch.children:
+        if isinstance(child, Branch):
+            children += filter(None, [_for_one_of(child, uids)])
+        elif own := child.uids & uids:
+            children.append(replace(child, uids=own, needed=1, minima=()))
+    return replace(branch, children=children, needed=1) if children else None
+
 
 @dataclass(frozen=True, slots=True)
 class Placement:

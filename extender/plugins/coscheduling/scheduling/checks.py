@@ -8,7 +8,6 @@ scheduler-plugins: pkg/coscheduling/core/core.go (PreFilter)
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
 from extender.config.group_sources import LWS_INDEX
 from extender.framework.listers import NodeInfoLister
@@ -216,7 +215,7 @@ def one_extra_member(question: PlanQuestion, gang_set: Sequence[Group]) -> PlanQ
     """Of a gang set that needs no further member: what would do for one of those that our gate holds. Lock held."""
     request = question.request
     gated = [info for info in request.members if any(info.pod.uid in group.gated for group in gang_set)]
-    return question.asking(replace(request, members=gated, needed=min(1, len(gated)), minima=(), foreseen=None))
+    return question.asking(request.for_one_of(gated))
 
 
 def verdict_of_start(group: Group, spec: GroupSpec) -> Verdict:

@@ -101,7 +101,7 @@ def exclude_members_that_will_not_return(
             continue
         shape = planner.shape_of(info)
         if shape not in alike:
-            alike[shape] = fits(replace(request, members=[info], needed=1, minima=(), foreseen=None))
+            alike[shape] = fits(request.for_one_of([info]))
         if alike[shape]:
             silent.add(info.pod.uid)
     with manager.lock:

@@ -244,3 +244,28 @@ def test_a_group_of_a_tree_is_in_slices_of_its_own_and_members_that_come_after_t
     found = plan(nodes, Request(members, 3, tree=tree, sliced=sliced, topology=Topology(levels)), JUDGE)
     assert isinstance(found, Placement), found
     assert [found.nodes[f"a-{number}"] for number in range(4)] == ["y1", "y1", "y2", "y2"]
+
+
+@pytest.mark.parametrize(
+    ("room", "found"),
+    [
+        pytest.param("z1", True, id="there is room in the zone of the composite's members"),
+        pytest.param("z2", False, id="there is room in another zone alone"),
+    ],
+)
+def test_one_more_member_of_a_tree_that_runs_goes_where_its_composite_is(room: str, found: bool) -> None:
+    """Its group and the others of the tree need no member."""
+    extra = pods("a", 2)
+    running = replace(leaf("a", extra, 0, Topology()), placed=("n1",))
+    inner = Branch("inner", [running], 1, ZONE, placed=("n1",))
+    tree = Branch("top", [inner, leaf("b", (), 0)], 2)
+    request = Request(extra, 0, tree=tree).for_one_of(extra[:1])
+    assert (request.needed, request.members) == (1, extra[:1])
+    nodes = [node("n1", 0, "z1"), node("n2", int(room == "z1"), "z1"), node("n3", int(room == "z2"), "z2")]
+    assert isinstance(plan(nodes, request, JUDGE), Placement) == found
+
+
+def test_for_one_of_no_members_nothing_is_asked() -> None:
+    members, leaves = groups(a=2)
+    request = Request(members, 2, tree=Branch("top", leaves, 1)).for_one_of([])
+    assert (request.needed, request.tree) == (0, None)
