@@ -10,6 +10,7 @@ import pytest
 from extender.framework.cycle_state import CycleState
 from extender.plugins.coscheduling.extension_points.permit import CATCH_UP
 from tests.unit.plugins.coscheduling.conftest import Waiting, World, node, pod, pod_group
+from tests.unit.plugins.coscheduling.kube_scheduler import group
 
 Make = Callable[..., World]
 
@@ -188,3 +189,26 @@ def test_a_preemptor_waits_moments_for_its_victim_to_be_seen_gone(
     status = w.plugin.gang_permit.pre_bind(CycleState(), preemptor, "n1", Mock(sleep=sleep))
     assert (status.success, slept) == (passes, [CATCH_UP.seconds(each) for each in range(1, sleeps + 1)])
     assert passes or "insufficient cpu" in status.message
+
+
+def test_a_group_that_is_named_no_longer_starts_at_once_where_all_its_members_are_held(world: Make) -> None:
+    w = world([node("n1")])
+    for each in (group("g", 2, groups="h"), group("h", 2, groups="g")):
+        w.plugin.on_pod_group(None, each)
+    pods = {name: pod(name, name[0]) for name in ("g0", "g1", "h0", "h1")}
+    w.create(*pods.values())
+    held = [w.bind(pods[name], "n1") for name in ("g0", "g1")]
+    w.plugin.on_pod_group(group("h", 2, groups="g"), group("h", 2))
+    assert [each.decision for each in held if isinstance(each, Waiting)] == ["", ""], "it names the other still"
+    w.plugin.on_pod_group(group("g", 2, groups="h"), group("g", 2))
+    assert [each.decision for each in held if isinstance(each, Waiting)] == ["allowed", "allowed"]
+    for name in ("g0", "g1"):
+        assert w.plugin.gang_permit.check_commit(CycleState(), pods[name], "n1").success
+
+
+def test_a_lower_min_member_starts_no_gang_that_names_a_group_which_is_not_there(world: Make) -> None:
+    w = world([node("n1")])
+    held = gang(w, 3, 3)
+    w.plugin.on_pod_group(pod_group("g", 3), group("g", 2, groups="h"))
+    w.plugin.gang_permit.recheck(w.plugin.manager.groups["default/g"])
+    assert "allowed" not in {each.decision for each in held}
