@@ -6,8 +6,10 @@ from collections.abc import Callable
 
 import pytest
 
+from extender import metrics
 from extender.api import corev1
-from extender.framework.columnar import ALL_PASS
+from extender.backend.cache.cache import Cache
+from extender.framework.columnar import ALL_PASS, table_of
 from extender.framework.cycle_state import AWAITED, CycleState
 from extender.framework.interface import PreFilterResult
 from extender.framework.status import SKIP, SUCCESS, Status, unresolvable
@@ -77,6 +79,23 @@ def test_where_room_is_kept_from_a_pod_filter_looks_at_each_node(world: Make) ->
     assert found == {"n1": messages.ROOM_RESERVED, "n2": ""}
 
 
+def test_where_room_is_kept_from_a_pod_filter_looks_at_all_nodes_at_once_where_it_may(world: Make) -> None:
+    w = world([node("n1", "2"), node("n2", "1")])
+    pre_filter(w, gang(w)[0])
+    cache = Cache()
+    for each in w.nodes.values():
+        cache.add_node(each)
+    table = table_of(cache.snapshot())
+    assert table is not None
+    state, single = CycleState(), pod("single")
+    assert pre_filter(w, single, state) == (None, SUCCESS)
+    verdicts = w.plugin.filter_columns(state, single, table)
+    assert verdicts is not None
+    assert verdicts.codes is not None
+    told = {name: verdicts.statuses[code - 1].message for name, code in zip(table.names, verdicts.codes) if code}
+    assert told == {"n1": messages.ROOM_RESERVED}
+
+
 # What has begun before a restart
 
 
@@ -112,6 +131,19 @@ def test_where_a_thread_plans_beside_the_calls_a_pod_waits_for_what_has_begun_on
     w.run_tasks()
     assert w.woken == ["single"]
     assert pre_filter(w, pod("single"), state)[1] == SUCCESS
+
+
+def test_a_member_that_has_waited_for_what_has_begun_is_planned_then(world: Make) -> None:
+    beside = Beside(world([node("n1", "1"), node("n2", "1"), node("n3", "2")]))
+    w = beside.world
+    cut_short(w)
+    members = gang(w)
+    state = CycleState()
+    assert pre_filter(w, members[0], state)[1] == unresolvable(messages.BEGUN_FIRST)
+    w.plugin.rounds.begun.finish()
+    assert pre_filter(w, members[0], state) == (None, unresolvable(messages.PLAN_PENDING))
+    w.run_tasks()
+    assert pre_filter(w, members[0], state) == to("n3")
 
 
 def test_a_plan_s_call_that_waits_when_we_lead_anew_is_given_up(world: Make) -> None:
@@ -162,6 +194,11 @@ def broken(*args: object) -> object:
     raise KeyError("a fault of ours")
 
 
+def faults() -> float:
+    """As the metric has them of filter calls."""
+    return float(metrics.unexpected_errors.labels("filter")._value.get())
+
+
 @pytest.mark.faults
 def test_a_member_of_a_gang_that_is_set_aside_is_refused_until_that_is_over(world: Make) -> None:
     w = world([node("n1", "2")])
@@ -182,7 +219,9 @@ def test_a_fault_sets_the_gang_aside_of_which_a_member_was_asked_about(
     state, call = CycleState(), PlanCall("p0", frozenset(), WaitingTime(FakeClock()))
     state.write(AWAITED, call)
     monkeypatch.setattr(w.plugin.admission, "decide", broken)
+    before = faults()
     assert pre_filter(w, first, state) == (None, SET_ASIDE)
+    assert faults() == before + 1
     assert list(w.plugin.manager.quarantine) == ["default/g"]
     assert (call.waiting, state.awaited) == (False, None), "what it waited for is waited for no longer"
 
@@ -197,7 +236,7 @@ def test_a_single_pod_passes_whatever_raises_of_gangs(
     pre_filter(w, gang(w)[0])
     state = CycleState()
     assert pre_filter(w, pod("single"), state) == (None, SUCCESS)
-    info = w.snapshot().get("n1")
+    info, before = w.snapshot().get("n1"), faults()
     with monkeypatch.context() as patched:
         for name in ("judge", "judge_all"):
             patched.setattr(w.plugin.room, name, broken)
@@ -208,4 +247,5 @@ def test_a_single_pod_passes_whatever_raises_of_gangs(
     assert w.plugin.filter(state, pod("single"), info) == SUCCESS, "nor is it asked once more in this cycle"
     monkeypatch.setattr(w.plugin.room, "kept_from", broken)
     assert pre_filter(w, pod("single")) == (None, SKIP)
+    assert faults() == before + 2
     assert not list(w.plugin.manager.quarantine)
