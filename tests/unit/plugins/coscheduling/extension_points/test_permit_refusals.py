@@ -151,3 +151,25 @@ def test_a_gang_of_one_may_come_to_any_rack_whatever_its_plan_was(racks: World) 
     elsewhere = "b1" if planned[0] == "a" else "a1"
     racks.on_nodes["only"] = on_node(only, elsewhere)
     assert racks.plugin.gang_permit.permit(only, elsewhere, 60.0) == (SUCCESS, 0)
+
+
+@pytest.mark.parametrize("in_vain", [False, True], ids=["at once", "after an early start in vain"])
+@pytest.mark.parametrize("policy", ["once-satisfied", "only-waiting"])
+def test_a_member_of_a_start_that_comes_late_goes_on_though_its_place_is_lost_and_another_group_missing(
+    policy: str, in_vain: bool, world: Make
+) -> None:
+    w = world([node("n1", "8")])
+    w.plugin.on_pod_group(None, before := group(minimum=2, match_policy=policy))
+    pods = [pod(f"p{number}", "g") for number in range(3)]
+    w.create(*pods)
+    gang = w.plugin.manager.groups["default/g"]
+    gang.gathered = gang.gathered_in_vain = in_vain
+    for each in pods:
+        assert w.filter(each) == "n1"
+    w.bind(pods[0], "n1")
+    assert w.bind(pods[1], "n1") == "starts"
+    for each in pods[:2]:
+        w.plugin.gang_permit.bound(each, "n1")
+    w.plugin.on_pod_group(before, group(minimum=2, match_policy=policy, groups="h"))
+    w.plugin.manager.slots.release("p2")
+    assert w.plugin.gang_permit.permit(pods[2], "n1", 60.0) == (SUCCESS, 0)
