@@ -7,8 +7,12 @@ from collections.abc import Callable
 
 import pytest
 
+from extender import failpoints, metrics
+from extender.api import corev1
+from extender.client.interface import OwnPodGroup
 from extender.framework.cycle_state import CycleState
 from extender.framework.status import SUCCESS, unschedulable
+from extender.plugins.coscheduling.dependencies import Verdict
 from extender.plugins.coscheduling.state.member import MemberState
 from extender.plugins.coscheduling.state.refutations import How
 from tests.unit.plugins.coscheduling.conftest import Waiting, World, node, pod, pod_group
@@ -74,7 +78,9 @@ def test_members_that_were_planned_with_those_that_start_have_started_too(world:
     w = world([node("n1")])
     planned(w, 4, 2)
     gang = w.plugin.manager.groups["default/g"]
+    w.create(pod("late", "g"))  # after the plan
     assert w.bind(pod("p1", "g"), "n1") == "starts"
+    assert gang.early == 0
     assert gang.started == {"p0", "p1", "p2", "p3"}
     assert gang.start is not None
     assert gang.start.members == {"p0", "p1"}
@@ -159,9 +165,66 @@ def test_a_fault_in_what_is_told_of_a_start_keeps_no_member_back(world: Make, mo
         raise KeyError("a fault of ours")
 
     monkeypatch.setattr(w, "decided", broken)
+    before = metrics.unexpected_errors.labels("permit")._value.get()
     assert w.plugin.gang_permit.permit(pod("p1", "g"), "n1", 60.0) == (SUCCESS, 0)
     assert held.decision == "allowed"
     assert list(w.plugin.manager.quarantine) == ["default/g"]
+    assert metrics.unexpected_errors.labels("permit")._value.get() == before + 1
     assert {each.uid for each in w.plugin.manager.slots} == {"p0", "p1", "p2"}
     for name in ("p0", "p1"):
         assert w.plugin.gang_permit.check_commit(CycleState(), pod(name, "g"), "n1").success
+
+
+@pytest.mark.faults
+def test_a_fault_between_the_lifting_of_holds_and_the_decision_calls_the_start_off(
+    world: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Members that were let go ask for the decision, and would wait for it for ever."""
+    w = world([node("n1")])
+    [held] = planned(w, 2, 2)
+    monkeypatch.setattr(failpoints, "_asked", {"holds-lifted": "raise"})
+    with pytest.raises(failpoints.FailpointError):
+        w.plugin.gang_permit.permit(pod("p1", "g"), "n1", 60.0)
+    assert held.decision == "allowed"
+    for name in ("p0", "p1"):
+        assert w.plugin.gang_permit.check_commit(CycleState(), pod(name, "g"), "n1") == unschedulable(LEFT)
+
+
+def test_how_long_a_start_takes_is_measured_from_the_quorum_until_all_are_bound_once(world: Make) -> None:
+    """A member that comes later, beyond minMember, begins no further start."""
+    w = world([node("n1")])
+    manager = w.plugin.manager
+    w.plugin.on_pod_group(None, group(minimum=2))
+    w.create(*(pod(f"p{number}", "g") for number in range(3)))
+    w.bind(pod("p0", "g"), "n1")
+    assert w.bind(pod("p1", "g"), "n1") == "starts"
+    assert list(manager.starts._since) == ["default/g"]
+    for name in ("p0", "p1"):
+        w.plugin.gang_permit.bound(pod(name, "g"), "n1")
+    assert list(manager.starts._since) == []
+    assert w.bind(pod("p2", "g"), "n1") == "starts"
+    assert list(manager.starts._since) == []
+
+
+class Told:
+    """The PodGroups that something is told on."""
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+
+    def decided(
+        self, pod_group: OwnPodGroup | None, key: str, verdict: Verdict, member: corev1.Pod | None = None
+    ) -> None:
+        self.names.append(pod_group.key if pod_group is not None else "none")
+
+    def forget(self, key: str) -> None:
+        """Nothing of it is kept here."""
+
+
+def test_a_start_is_told_on_its_pod_group(world: Make) -> None:
+    w, told = world([node("n1")]), Told()
+    w.connect(verdicts=told)
+    planned(w, 2, 2)
+    told.names.clear()
+    assert w.bind(pod("p1", "g"), "n1") == "starts"
+    assert told.names == ["default/g"]

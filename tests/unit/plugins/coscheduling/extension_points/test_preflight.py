@@ -98,3 +98,24 @@ def test_room(node: NodeBuilder, pods: list[corev1.Pod], refusal: str) -> None:
     status = preflight(POD.obj(), "n", Snapshot([node.obj()], [POD.obj(), *pods]))
     assert status.message == (f'node "n" has no room left: {refusal}' if refusal else "")
     assert lacks_room(status) is bool(refusal)
+
+
+LARGE = make_node().name("n").capacity(cpu="4", memory="8Gi", ephemeral_storage="10Gi", pods="110")
+
+
+@pytest.mark.parametrize(
+    ("asked", "there", "refusal"),
+    [
+        pytest.param({"memory": "1Gi"}, {"memory": "8Gi"}, "memory", id="memory"),
+        pytest.param({"ephemeral_storage": "1Gi"}, {"ephemeral_storage": "10Gi"}, "ephemeral-storage", id="storage"),
+        pytest.param({"cpu": "1m"}, {"cpu": "4"}, "cpu", id="the least of it that can be asked for"),
+        pytest.param({"memory": "1Gi", "cpu": "1"}, {"memory": "8Gi", "cpu": "4"}, "cpu, memory", id="two at once"),
+        pytest.param({"memory": "1Gi"}, {"cpu": "5"}, "", id="what the pod does not ask for is not its matter"),
+    ],
+)
+def test_each_resource_that_the_pod_asks_for_has_to_be_covered(
+    asked: dict[str, str], there: dict[str, str], refusal: str
+) -> None:
+    pod, other = make_pod().name("p").uid("p").node("n").req(**asked).obj(), make_pod().name("o").uid("o").node("n")
+    status = preflight(pod, "n", Snapshot([LARGE.obj()], [pod, other.req(**there).obj()]))
+    assert status.message == (f'node "n" has no room left: insufficient {refusal}' if refusal else "")

@@ -9,6 +9,7 @@ import pytest
 from extender.framework.cycle_state import CycleState
 from extender.framework.interface import NodeToStatus
 from extender.framework.status import unschedulable
+from extender.plugins.coscheduling.plan_call import PlanCall, WaitingTime
 from tests.unit.plugins.coscheduling.conftest import Waiting, World, node, pod, pod_group
 
 Make = Callable[..., World]
@@ -74,9 +75,19 @@ def test_a_rejected_gang_backs_off(seconds: int, held: int, backs_off: bool, wor
     assert not queue.backs_off("default/g")
 
 
-def test_a_pod_of_a_group_that_is_not_there_is_refused(world: Make) -> None:
+@pytest.mark.parametrize("of", ["", "unknown"], ids=["of none", "of one without a PodGroup"])
+def test_a_pod_of_a_group_that_is_not_there_is_refused(of: str, world: Make) -> None:
     w = world([node("n1")])
-    assert post_filter(w, of="") == "can not find pod group"
+    assert post_filter(w, of=of) == "can not find pod group"
+
+
+def test_a_rejected_gang_says_since_when_and_that_it_was_kube_scheduler(world: Make) -> None:
+    w, _ = gang(world, 5)
+    w.clock.now += 7.0
+    post_filter(w)
+    diagnosis = w.plugin.manager.groups["default/g"].last_diagnosis
+    assert diagnosis is not None
+    assert (diagnosis.reason, diagnosis.since) == ("RefutedByScheduler", w.clock.now)
 
 
 def test_what_a_scheduler_that_binds_without_us_holds_is_let_go_by_unreserve_with_its_cause(world: Make) -> None:
@@ -85,3 +96,56 @@ def test_what_a_scheduler_that_binds_without_us_holds_is_let_go_by_unreserve_wit
     assert waiting[1].decision == "rejected: rejection in Unreserve"
     assert w.plugin.manager.queue.backs_off("default/g")
     assert w.plugin.manager.slots.uids_of("default/g") == {waiting[1].pod.uid}, "until its call has ended"
+
+
+@pytest.mark.parametrize(("seconds", "ends"), [(0, False), (1, True)], ids=["without a back-off", "with one"])
+def test_a_filter_call_of_a_gang_that_backs_off_waits_for_no_plan(seconds: int, ends: bool, world: Make) -> None:
+    w, _ = gang(world, 5, pod_group_backoff_seconds=seconds)
+    call = PlanCall("p9", None, WaitingTime(w.clock))
+    w.plugin.manager.groups["default/g"].calls["p9"] = call
+    post_filter(w)
+    assert call.done.is_set() is ends
+    assert w.plugin.manager.queue.backs_off("default/g") is ends
+    w.plugin.manager.groups["default/g"].calls.clear()
+
+
+def test_a_gang_that_is_gone_with_its_last_hold_does_not_back_off(world: Make) -> None:
+    w = world([node("n1")], pod_group_backoff_seconds=5)
+    w.plugin.on_pod_group(None, pod_group("g", 2))
+    w.create(first := pod("p0", "g"), second := pod("p1", "g"))
+    w.bind(first, w.filter(first))
+    w.plugin.on_pod_group(pod_group("g", 2), None)
+    for each in (first, second):
+        w.plugin.on_pod(each, None)
+    w.plugin.unreserve(CycleState(), first, "n1")
+    assert w.plugin.manager.groups == {}
+    assert not w.plugin.manager.queue.backs_off("default/g")
+
+
+@pytest.mark.parametrize(
+    ("by_itself", "back_at"), [(True, 102.5), (False, None)], ids=["by itself", "when it is woken"]
+)
+def test_a_member_whose_bind_call_has_failed_comes_back(by_itself: bool, back_at: float | None, world: Make) -> None:
+    """kube-scheduler's error back-off is a second at first; until then no plan would be of use to it."""
+    w = world([node("n1")])
+    w.connect(errors_back_off=by_itself)
+    w.plugin.on_pod_group(None, pod_group("g", 2))
+    w.create(first := pod("p0", "g"), pod("p1", "g"))
+    w.filter(first)
+    w.plugin.unreserve(CycleState(), first, "n1")
+    gang = w.plugin.manager.groups["default/g"]
+    assert gang.errors.back_at(w.clock.now) == back_at
+    assert gang.errors.away(w.clock.now) == ({"p0"} if by_itself else set())
+    waiting = w.plugin.manager.queue.unschedulable.get("default/g")
+    assert (waiting is not None and waiting.retry_at == back_at) is by_itself
+
+
+def test_of_a_member_that_was_deleted_meanwhile_no_error_is_noted(world: Make) -> None:
+    w = world([node("n1")])
+    w.connect(errors_back_off=True)
+    w.plugin.on_pod_group(None, pod_group("g", 2))
+    w.create(first := pod("p0", "g"), pod("p1", "g"))
+    w.bind(first, w.filter(first))
+    w.plugin.on_pod(first, None)
+    w.plugin.unreserve(CycleState(), first, "n1")
+    assert w.plugin.manager.groups["default/g"].errors.away(w.clock.now) == set()
