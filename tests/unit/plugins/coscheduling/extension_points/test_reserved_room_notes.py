@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -15,6 +16,7 @@ from extender.framework.cycle_state import CycleState
 from extender.framework.pod_info import PodInfo
 from extender.plugins.coscheduling import messages
 from extender.plugins.coscheduling.extension_points import reserved_room
+from extender.plugins.coscheduling.state.slots import Slot
 from tests.unit.plugins.coscheduling.conftest import Snapshot, World, node, pod, pod_group
 from tests.unit.plugins.coscheduling.extension_points.test_reserved_room import Bell, nominee, places
 from tests.unit.plugins.coscheduling.short_of_room import Story
@@ -293,3 +295,33 @@ def test_a_pod_that_finds_room_beside_all_places_is_not_noted(w: World, bell: Be
         assert w.plugin.filter(state, single, info).success
     its_end(w)
     assert bell.rings == []
+
+
+@pytest.mark.parametrize("at_once", [True, False], ids=["all nodes at once", "node by node"])
+def test_a_pod_that_was_refused_for_nodes_that_are_kept_free_is_woken_once_they_are_not(
+    at_once: bool, world: Make
+) -> None:
+    story = Story(world)
+    story.gang("g", priority=5)
+    story.after(300)
+    made, single, state = story.w, pod("s", priority=5), CycleState()
+    columns = table(made)
+    made.plugin.pre_filter(state, single, columns.nodes)
+    if at_once:
+        assert made.plugin.filter_columns(state, single, columns) is not ALL_PASS
+    else:
+        assert made.plugin.filter(state, single, columns.nodes[0]).message == messages.NODES_RESERVED
+    story.rings.clear()
+    story.after(600)
+    story.after(1)
+    assert story.rings == [["s"]]
+
+
+def test_from_a_preemptor_the_room_of_others_on_its_node_is_kept(world: Make) -> None:
+    made = world([node("n1", "2")])
+    slots = made.plugin.manager.slots
+    for name in ("preemptor", "other"):
+        slots.reserve(Slot(PodInfo(pod(name, priority=6)), "", "n1", math.inf))
+    assert refusals(made, pod("preemptor", priority=6)) == {}, "there is room beside it"
+    assert refusals(made, pod("preemptor", priority=6, cpu="2")) == {"n1": messages.ROOM_RESERVED}
+    assert refusals(made, pod("third", priority=6)) == {"n1": messages.ROOM_RESERVED}
