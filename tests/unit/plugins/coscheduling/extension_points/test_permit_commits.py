@@ -124,6 +124,6 @@ def test_groups_that_start_together_are_each_on_their_own_once_all_are_bound(wor
     w.create(first := pod("g0", "g"), second := pod("h0", "h"))
     assert isinstance(w.bind(first, "n1"), Waiting)
     assert w.bind(second, "n1") == "starts"
-    for each in (first, second):
-        w.plugin.gang_permit.bound(each, "n1")
+    for member in (first, second):
+        w.plugin.gang_permit.bound(member, "n1")
     assert w.plugin.manager.gang_set_index.was_whole(w.plugin.manager.gang_set_index.gang_set("default/g"))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import pytest
 
 from extender.api import corev1
@@ -114,8 +116,8 @@ LARGE = make_node().name("n").capacity(cpu="4", memory="8Gi", ephemeral_storage=
     ],
 )
 def test_each_resource_that_the_pod_asks_for_has_to_be_covered(
-    asked: dict[str, str], there: dict[str, str], refusal: str
+    asked: Mapping[str, str], there: Mapping[str, str], refusal: str
 ) -> None:
-    pod, other = make_pod().name("p").uid("p").node("n").req(**asked).obj(), make_pod().name("o").uid("o").node("n")
-    status = preflight(pod, "n", Snapshot([LARGE.obj()], [pod, other.req(**there).obj()]))
+    pod, other = make_pod().name("p").uid("p").node("n").req(asked).obj(), make_pod().name("o").uid("o").node("n")
+    status = preflight(pod, "n", Snapshot([LARGE.obj()], [pod, other.req(there).obj()]))
     assert status.message == (f'node "n" has no room left: insufficient {refusal}' if refusal else "")
