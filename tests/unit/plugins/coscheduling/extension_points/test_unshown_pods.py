@@ -11,6 +11,7 @@ from extender.api import corev1
 from extender.framework.cycle_state import AWAITED, CycleState
 from extender.framework.status import Code
 from extender.plugins.coscheduling import messages
+from extender.plugins.coscheduling.extension_points import unshown_pods
 from extender.plugins.coscheduling.extension_points.unshown_pods import UnshownPods
 from extender.plugins.coscheduling.plan_call import LONGEST_SECONDS, PlanCall, WaitingTime
 from tests.unit.plugins.coscheduling.conftest import FakeClock, World, node, pod, pod_group
@@ -107,3 +108,33 @@ def test_a_call_that_has_waited_for_its_plan_is_answered_by_that(beside: Beside)
     assert unshown.has_shown(state, pod("single"))
     assert state.awaited is call
     assert not unshown._calls
+
+
+def test_a_pod_that_kube_scheduler_sends_with_its_node_is_waited_for_by_no_call(beside: Beside) -> None:
+    unshown, state = UnshownPods(beside.world.plugin.manager, WaitingTime(FakeClock())), CycleState()
+    assert unshown.has_shown(state, pod("single", node_name="n1"))
+    assert state.awaited is None
+
+
+def test_a_call_that_has_waited_in_vain_is_noted_no_more(beside: Beside) -> None:
+    unshown = UnshownPods(beside.world.plugin.manager, WaitingTime(FakeClock()))
+    single, state = pod("single"), CycleState()
+    assert not unshown.has_shown(state, single)
+    assert not unshown.has_shown(state, single)
+    assert state.awaited is None, "it is refused now, and tried again"
+    assert not unshown._calls
+
+
+def test_no_more_calls_wait_for_the_watch_than_may(beside: Beside, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(unshown_pods, "MOST_CALLS", 2)
+    unshown = UnshownPods(beside.world.plugin.manager, WaitingTime(FakeClock()))
+    waiting = []
+    for name in ("a", "b", "c"):
+        state = CycleState()
+        assert not unshown.has_shown(state, pod(name))
+        waiting.append(state.awaited is not None)
+    assert waiting == [True, True, False]
+    unshown.on_pod(None, pod("b"))
+    state = CycleState()
+    assert unshown.has_shown(state, pod("b"))
+    assert state.awaited is None, "nor does one that is known"
