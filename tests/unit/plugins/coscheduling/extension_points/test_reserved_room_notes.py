@@ -161,9 +161,10 @@ def test_what_has_ended_is_noted_while_the_bell_may_not_ring_yet(w: World, bell:
     w.clock.now += 0.1
     w.plugin.tick()
     assert bell.rings == [["a"], ["b"]]
+    assert refusals(w, pod("c"))
     w.clock.now += 1.0
     w.plugin.tick()
-    assert bell.rings == [["a"], ["b"]], "each end wakes once"
+    assert bell.rings == [["a"], ["b"]], "each end wakes once; what the last one is refused for is there still"
 
 
 # What a pod's arrival means for the places
