@@ -46,7 +46,7 @@ class GangStart:
             if not status.success:
                 self._holds.reject_members(waiting, status.message)
                 return status
-        commit = Commit(" ".join(sorted({group.key for group, _ in starting})), len(starting))
+        commit = Commit(" ".join(sorted({group.key for group, _ in starting})))
         for group, uid in starting:
             group.happened(uid, MemberEvent.START_BEGUN)
             group.members[uid].commit = commit

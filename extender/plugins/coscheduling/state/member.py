@@ -23,11 +23,10 @@ from extender.plugins.coscheduling.spec.start_record import StartRecord
 class Commit:
     """Undecided -> begun | called off, once. Safe to ask from any thread."""
 
-    __slots__ = ("_begun", "_decided", "group", "size")
+    __slots__ = ("_begun", "_decided", "group")
 
-    def __init__(self, group: str, size: int) -> None:
+    def __init__(self, group: str) -> None:
         self.group = group
-        self.size = size
         self._decided = threading.Event()
         self._begun = False
 

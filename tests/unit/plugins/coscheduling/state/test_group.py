@@ -87,7 +87,7 @@ def test_a_binding_that_the_watch_has_shown_first_is_not_waited_for() -> None:
 
 def test_a_start_is_forgotten_with_the_state(group: Group) -> None:
     happen(group, (HELD, "n1"), (BEGUN, ""))
-    group.members["a"].commit = Commit("default/g", 1)
+    group.members["a"].commit = Commit("default/g")
     assert group.happened("a", MemberEvent.BIND_FAILED) == (Effect.KEEP_PLACE,)
     member = group.members["a"]
     assert member.commit is None
