@@ -12,7 +12,10 @@ from extender.framework.cycle_state import CycleState
 from extender.framework.status import SUCCESS, unresolvable
 from extender.plugins.coscheduling import messages
 from extender.plugins.coscheduling.plan_call import PlanCall, WaitingTime
+from extender.plugins.coscheduling.scheduling.lost_slots import lose_slot
+from extender.plugins.coscheduling.state.member import MemberState
 from tests.unit.plugins.coscheduling.conftest import World, node, pod, pod_group
+from tests.unit.plugins.coscheduling.dispatch.test_dispatcher import one_by_one
 from tests.unit.plugins.coscheduling.kube_scheduler import group
 from tests.unit.plugins.coscheduling.test_plan_call import Beside
 
@@ -152,3 +155,47 @@ def test_a_member_for_which_no_plan_has_found_a_node_that_is_offered_is_planned_
     )
     assert known.members["p0"].last_rejection == messages.PLACE_NOT_OFFERED
     assert not known.calls
+
+
+def test_the_state_of_a_member_says_whether_it_was_given_a_node(world: Make) -> None:
+    w = world([node("n1", "8")])
+    planned, _ = gang(w, 2)
+    known = w.plugin.manager.groups["default/g"].members
+    known["p0"].rejection_facts = "what was told before"
+    assert w.filter(planned) == "n1"
+    assert known["p0"].state is MemberState.ADMITTED
+    assert known["p0"].rejection_facts == "", "nothing is told of it that may become untrue"
+    for name in ("p0", "p1"):
+        w.plugin.on_pod(pod(name, "g"), pod(name, "g", node_name="n1"))
+    w.create(extra := pod("extra", "g"))
+    assert w.filter(extra) == "any"
+    assert known["extra"].state is MemberState.QUEUED
+
+
+def test_a_held_member_that_is_asked_about_again_goes_where_it_is_held(world: Make) -> None:
+    """kube-scheduler has given up on its bind call, and the caller's end of it has not been heard of yet."""
+    w = world([node("n1", "1"), node("n2", "2")])
+    held, _ = gang(w, 2)
+    w.bind(held, w.filter(held))
+    there = w.plugin.manager.groups["default/g"].held["p0"]
+    other = next(name for name in ("n1", "n2") if name != there)
+    w.plugin.rounds.drop_plan("default/g")
+    w.plugin.manager.slots.release("p0")
+    assert w.filter(held, [there]) == there
+    assert w.filter(held, [other]) != there
+
+
+def test_a_member_of_a_later_wave_is_refused_until_its_turn_has_come(world: Make) -> None:
+    w = world([node("n1")])
+    w.connect(offload=one_by_one)
+    first, second, _ = gang(w, 3, 3)
+    assert w.filter(first) == "n1"
+    manager = w.plugin.manager
+    lost = manager.slots.get("p0")
+    assert lost is not None
+    with manager.lock:
+        assert lose_slot(manager, lost)
+    assert w.filter(second) == "planned members that are to come before it are not in place yet"
+    assert manager.groups["default/g"].members["p1"].last_rejection == messages.TURN_NOT_COME
+    assert w.filter(first) == "n1"
+    assert w.filter(second) == "n1"
