@@ -162,3 +162,15 @@ def test_an_extra_member_stays_with_the_groups_that_start_together(
         assert {racks.filter(each) for each in members} == {"b1", "b2"}
     result, _ = racks.plugin.pre_filter(CycleState(), extra, racks.snapshot().list())
     assert (result.node_names if result is not None else None) == expected
+
+
+def test_an_extra_member_goes_beside_its_gang_rather_than_where_more_is_in_use(racks: World) -> None:
+    """A pod of no gang goes where more is in use."""
+    racks.plugin.on_pod_group(None, pod_group("g", 1))
+    member, extra = pod("m0", "g", cpu="0", node_name="b1"), pod("extra", "g")
+    racks.on_nodes[member.name] = member
+    racks.create(member, extra)
+    found = prioritize(racks, extra)
+    assert found["b1"] > found["b2"] > found["a1"]
+    found = prioritize(racks, pod("single"))
+    assert found["a1"] > found["b1"]
