@@ -12,7 +12,7 @@ from extender.cli.explain_text import page
 from extender.config.types import ExtenderConfiguration
 from extender.plugins.coscheduling import messages
 from extender.plugins.coscheduling.backfill.backfill_nodes import is_pinned
-from extender.plugins.coscheduling.dependencies import BackfillRules
+from extender.plugins.coscheduling.dependencies import BackfillRules, Verdict
 from tests.documented import configuration_in
 from tests.unit.plugins.coscheduling.conftest import World, node, pod, pod_group
 from tests.unit.plugins.coscheduling.short_of_room import Story
@@ -39,6 +39,13 @@ def test_the_first_in_line_gets_one_once_it_has_waited_long_enough(story: Story)
     assert story.w.verdicts[-1] == (
         "default/old GangShadow: the gang is first in line: room that comes free on 2 node(s) of the cluster is kept for it"
     )
+
+
+def test_its_beginning_is_an_event_and_what_was_said_before_still_holds(story: Story) -> None:
+    story.gang("g")
+    story.after(300)
+    text = "the gang is first in line: room that comes free on 2 node(s) of the cluster is kept for it"
+    assert story.w.told[-1] == ("default/g", Verdict(False, "GangShadow", text, event_only=True))
 
 
 PINNED = {

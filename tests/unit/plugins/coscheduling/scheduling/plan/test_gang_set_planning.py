@@ -7,13 +7,16 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from extender import metrics
+from extender.api import corev1
 from extender.framework.status import Status
 from extender.plugins.coscheduling import messages, planner
 from extender.plugins.coscheduling.scheduling.plan.gang_set_planning import GangSetPlanning
 from extender.plugins.coscheduling.state.diagnosis import UnschedulableReason as Why
 from extender.plugins.coscheduling.state.group import Group
+from extender.plugins.coscheduling.state.slots import Slot
 from extender.plugins.coscheduling.waits_for import ANYTHING
 from tests.unit.plugins.coscheduling.conftest import World, node
 from tests.unit.plugins.coscheduling.kube_scheduler import KubeScheduler, group, member, members
@@ -194,6 +197,42 @@ def test_extra_members_that_found_no_time_are_not_told_to_preemption(world: Make
     kube.meanwhile = busy
     assert kube.plan().success
     assert kube.short == []
+
+
+def with_priority(pod: corev1.Pod, priority: int) -> corev1.Pod:
+    return structs.replace(pod, spec=structs.replace(pod.spec, priority=priority))
+
+
+def test_places_of_lower_priority_on_the_nodes_of_a_new_plan_are_looked_at_again(kube: Planning) -> None:
+    """A gang of higher priority plans as if they were not there."""
+    kube.plan()
+    kube.apply(group("high", 2))
+    kube.create(*(with_priority(pod, 9) for pod in members(2, "high", cpu=2, gated=True)))
+    kube.world.nodes = {"n1": node("n1", "3"), "n2": node("n2", "2")}
+    kube.world.tasks.clear()
+    assert kube.plan(key="default/high") is not None
+    kube.world.nodes["n1"] = node("n1", "2")
+    kube.meanwhile = lambda: None
+    with kube.plugin.manager.lock:
+        kube.plugin.manager.places.give_up(kube.plugin.manager.groups["default/high"])
+    assert kube.plan(key="default/high").success
+    assert {name for name in kube.places() if name.startswith("g")} == set()
+    assert "default/g" in kube.to_plan()
+    assert "plan" in kube.world.tasks
+
+
+@pytest.mark.parametrize("has_some", [True, False], ids=["had places before", "had none"])
+def test_a_node_with_places_of_the_gang_alone_is_looked_at_again_where_it(has_some: bool, kube: Planning) -> None:
+    """Those that it has by now were found at different times; a plan that was found at once needs no second look."""
+    info = kube.group.members["default/g0"].info
+    if has_some:
+        kube.plugin.manager.slots.reserve(Slot(info, "default/g", "n2", 1000.0))
+    kube.world.nodes = {"n2": node("n2", "1")}
+    kube.answer = planner.Placement({f"default/{name}": "n2" for name in ("g0", "g1")[has_some:]})
+    kube.world.tasks.clear()
+    assert kube.plan().success
+    assert len(kube.places()) == (1 if has_some else 2)
+    assert ("plan" in kube.world.tasks) is has_some
 
 
 # Giving places back
