@@ -42,7 +42,7 @@ def failed_check(
         return SET_ASIDE
     spec = manager.specs.of(group)
     alone = spec is not None and schedules_alone(group, spec, uid)
-    failed = _own_check(manager, group, spec, scheduler_name, pod_name, uid, alone=alone)
+    failed = _own_check(manager, group, spec, scheduler_name, pod_name, alone=alone)
     if failed is not None:
         return failed
     if not alone and too_large(manager, gang_set_of(manager, group), manager.max_held_binds):
@@ -120,7 +120,7 @@ def _check_of_peer(manager: PodGroupManager, group: Group, scheduler_name: str) 
         return SET_ASIDE
     spec = manager.specs.of(group)
     alone = spec is not None and schedules_alone(group, spec, "")
-    return _own_check(manager, group, spec, scheduler_name, "", "", alone=alone)
+    return _own_check(manager, group, spec, scheduler_name, "", alone=alone)
 
 
 def _own_check(
@@ -129,7 +129,6 @@ def _own_check(
     spec: GroupSpec | None,
     scheduler_name: str,
     pod_name: str,
-    uid: str,
     *,
     alone: bool,
 ) -> FailedCheck | None:
