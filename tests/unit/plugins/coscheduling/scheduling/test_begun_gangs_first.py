@@ -163,3 +163,23 @@ def test_a_gang_that_is_set_aside_is_not_planned_first(begun: Begun) -> None:
     begun.w.plugin.manager.quarantine.set_aside("default/a")
     begun.gangs.finish()
     assert begun.planned == ["b"]
+
+
+@pytest.mark.faults
+def test_a_gang_of_which_it_cannot_be_found_out_is_set_aside_alone(
+    begun: Begun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun.begun("a", "b")
+    known = begun.w.plugin.manager.begun
+    recall = known.recall
+
+    def fails(found: Group) -> bool:
+        if found.key == "default/a":
+            raise KeyError("a fault of ours")
+        return recall(found)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(known, "recall", fails)
+        begun.gangs.finish()
+    assert begun.planned == ["b"]
+    assert list(begun.w.plugin.manager.quarantine) == ["default/a"]

@@ -42,6 +42,8 @@ def test_a_gang_that_is_being_made_has_room_for_all_its_members_where(
     early.create(*members(3))
     told = plan_early(early)
     assert len(list(early.plugin.manager.slots)) == places
+    until = early.world.clock.now + early.plugin.rounds._gang_sets._lease_seconds
+    assert {slot.expires for slot in early.plugin.manager.slots} == ({until} if places else set()), "as any place"
     siblings = (
         f"pre-filter pod g1 cannot find enough sibling pods, current pods number: 3, minMember of group: {minimum}"
     )
@@ -86,6 +88,24 @@ def test_those_that_are_being_made_give_way_to_a_gang_that_is_complete_as_far_as
     assert "plan" in early.world.tasks, "it is planned again in their room"
     gathering = [key for key, each in early.plugin.manager.groups.items() if each.gathering is not None]
     assert len(gathering) == 1, "the room of one is enough"
+
+
+def test_one_whose_places_are_gone_ends_and_the_log_says_why(
+    early: KubeScheduler, caplog: pytest.LogCaptureFixture
+) -> None:
+    early.apply(group(minimum=4))
+    early.create(*members(3))
+    assert plan_early(early) == ""
+    manager = early.plugin.manager
+    with manager.lock:
+        manager.places.release(manager.groups["default/g"], ["default/g0"])
+        manager.groups["default/g"].planned = True
+    early.world.nodes = {}
+    with caplog.at_level("INFO"):
+        assert "current pods number: 3, minMember of group: 4" in plan_early(early)
+    text = "early start ended group=default/g members=3 of=4 reason='it does not fit'"
+    assert text in [record.message for record in caplog.records]
+    assert list(manager.slots) == []
 
 
 def test_one_that_finds_no_room_waits_as_any_other(early: KubeScheduler) -> None:

@@ -105,6 +105,17 @@ def test_counting_says_nothing_where(happened: Callable[[KubeScheduler], None], 
     assert still_short(kube) == ""
 
 
+def test_a_gang_whose_object_is_gone_meanwhile_is_told_of_no_number(kube: KubeScheduler) -> None:
+    gang, question = kube.plugin.manager.groups["default/g"], asked(kube)
+    stop = gang.last_diagnosis
+    kube.remove(kube.groups["default/g"])
+    gang.last_diagnosis = stop
+    found: Shortages = kube.plugin.rounds._gang_sets._shortages
+    known = found.still_short((gang,), question.request, kube.world.snapshot())
+    assert known is not None
+    assert known.message == "minMember of 0 does not fit: Insufficient cpu"
+
+
 def gap(kube: KubeScheduler, needed: int | None = None) -> tuple[str, ...]:
     manager, requests = kube.plugin.manager, kube.plugin.rounds.requests
     found: Shortages = kube.plugin.rounds._gang_sets._shortages
