@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from extender.api import corev1
 from extender.api.codec import convert
 from extender.api.schedulingv1alpha2 import PodGroup as InTreePodGroup
+from extender.api.schedulingv1beta1 import PodGroup as PodGroupInTree
 from extender.framework.pod_info import PodInfo
 from extender.plugins.coscheduling.spec.keys import GROUPS
 from extender.plugins.coscheduling.spec.start_record import start_record
@@ -67,6 +68,12 @@ def in_tree(name: str, count: int) -> InTreePodGroup:
     return convert(
         {"metadata": {"name": name, "namespace": "default"}, "spec": {"schedulingPolicy": policy}}, InTreePodGroup
     )
+
+
+def below(name: str, parent: str, count: int = 1) -> InTreePodGroup:
+    """A group of this CompositePodGroup."""
+    spec = {"schedulingPolicy": {"gang": {"minCount": count}}, "parentCompositePodGroupName": parent}
+    return convert({"metadata": {"name": name, "namespace": "default"}, "spec": spec}, PodGroupInTree)
 
 
 def set_wall(manager: PodGroupManager, wall: Callable[[], datetime]) -> None:
