@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
+
+from extender.plugins.coscheduling.spec.membership import GroupLabels
 from extender.plugins.coscheduling.state.gang_queue import Unschedulable
 from extender.plugins.coscheduling.state.member import MemberEvent
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
 from extender.plugins.coscheduling.waits_for import WaitsFor, kinds_of
-from tests.unit.plugins.coscheduling.conftest import pod
+from tests.unit.plugins.coscheduling.conftest import FakeClock, pod
 from tests.unit.plugins.coscheduling.managing import KEY
 
 
@@ -65,3 +68,52 @@ def test_notes_of_one_group_are_forgotten_alone(manager: PodGroupManager) -> Non
     manager.notes.forget(KEY)
     assert list(manager.queue.unschedulable) == ["default/h"]
     assert (list(manager.denied), list(manager.permitted)) == (["default/h"], ["default/h"])
+
+
+def test_groups_that_may_be_helped_are_planned_again_and_no_others(manager: PodGroupManager) -> None:
+    refuse(manager, "g", "h", "i")
+    manager.notes.wake(["default/g", "default/h"])
+    assert list(manager.denied) == ["default/i"]
+    assert (manager.queue.active, manager.notes.epoch) == ({"default/g", "default/h"}, 1)
+    manager.notes.wake([])
+    assert (manager.queue.active, manager.notes.epoch) == ({"default/g", "default/h"}, 1), "nothing has happened"
+    assert manager.notes.cluster_epoch == 0
+
+
+CLAIM = {"name": "data", "persistentVolumeClaim": {"claimName": "data"}}
+EPHEMERAL = {"name": "scratch", "ephemeral": {"volumeClaimTemplate": {"spec": {}}}}
+
+
+@pytest.mark.parametrize(
+    ("claim", "helps"),
+    [
+        pytest.param("default/data", True, id="a member's"),
+        pytest.param("default/q-scratch", True, id="one that is made for a member"),
+        pytest.param("default/other", False, id="one that no member has"),
+        pytest.param("other/data", False, id="one of another namespace"),
+    ],
+)
+def test_a_claim_that_changes_helps_the_groups_whose_members_use_it(
+    claim: str, helps: bool, manager: PodGroupManager
+) -> None:
+    refuse(manager, "g")
+    manager.pod_changed(pod("p", "g", volumes=[CLAIM]))
+    manager.pod_changed(pod("q", "g", volumes=[EPHEMERAL]))
+    assert changed(manager, claim) is helps
+    assert (KEY in manager.denied, manager.notes.epoch) == (not helps, int(helps))
+
+
+def test_how_long_groups_are_denied_and_permitted(clock: FakeClock) -> None:
+    manager = PodGroupManager(GroupLabels(), denied_seconds=3.0, permitted_seconds=5.0, clock=clock)
+    manager.denied[KEY], manager.permitted[KEY] = "no room", True
+    seen = []
+    for _ in range(4):
+        seen.append((KEY in manager.denied, KEY in manager.permitted))
+        clock.now += 2.0
+    assert seen == [(True, True), (True, True), (False, True), (False, False)]
+    assert manager.notes.epoch == manager.notes.cluster_epoch == 0
+
+
+def test_what_was_never_noted_is_forgotten_too(manager: PodGroupManager) -> None:
+    manager.notes.forget("default/unknown")
+    assert list(manager.denied) == []

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from unittest.mock import Mock
 
 from msgspec.structs import replace
 
 from extender.api import corev1
+from extender.framework.pod_info import PodInfo
 from extender.plugins.coscheduling.spec.keys import GROUPS
 from extender.plugins.coscheduling.state.group import Group
+from extender.plugins.coscheduling.state.member import MemberEvent
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
+from extender.plugins.coscheduling.state.slots import Slot
 from tests.unit.plugins.coscheduling.conftest import pod, pod_group
-from tests.unit.plugins.coscheduling.managing import KEY, LIGHT, POD, hold, in_tree, place
+from tests.unit.plugins.coscheduling.managing import KEY, LIGHT, POD, hold, in_tree, naming, place, places
 
 
 def light(name: str, *others: str) -> corev1.Pod:
@@ -83,3 +87,55 @@ def test_a_plan_of_pods_that_ask_for_something_else_falls_at_once(manager: PodGr
     group.planned = True
     manager.pod_changed(light("r", "g", "h"))
     assert not group.planned, "their annotations do not match any more"
+
+
+def test_a_group_whose_member_is_refused_waits_and_is_told_apart(manager: PodGroupManager) -> None:
+    for name in "gh":
+        manager.pod_changed(pod(f"{name}-0", name))
+    assert manager.registry.get_or_new(KEY) is manager.groups[KEY]
+    manager.groups[KEY].happened("g-0", MemberEvent.REFUSED)
+    assert manager.queue.waiting == {KEY}
+    manager.groups[KEY].happened("g-0", MemberEvent.ASKED)
+    manager.groups[KEY].happened("g-0", MemberEvent.ADMITTED)
+    assert manager.queue.waiting == set()
+
+
+def test_changes_of_a_group_are_told_and_whether_a_member_has_joined(manager: PodGroupManager) -> None:
+    told: list[tuple[str, bool]] = []
+
+    def note(group: Group, *, joined: bool) -> None:
+        told.append((group.key, joined))
+
+    manager.registry.on_changed = note
+    manager.objects.pod_group_changed(pod_group("g", 2))
+    assert told == [(KEY, False)]
+    manager.pod_changed(POD)
+    assert told == [(KEY, False), (KEY, True)]
+    manager.pod_changed(pod("p", "g", priority=1))
+    assert told == [(KEY, False), (KEY, True)], "it is no new member"
+
+
+def test_what_a_dropped_group_had_goes_with_it_and_nothing_else(manager: PodGroupManager) -> None:
+    for name in "gh":
+        manager.pod_changed(pod(f"{name}-0", name))
+        for number in (0, 1):
+            like = PodInfo(pod(f"like-{name}{number}"))
+            manager.slots.reserve(Slot(like, f"default/{name}", "n1", math.inf, to_come=True))
+        manager.begun.broken[f"default/{name}"] = 1.0
+        manager.quarantine.set_aside(f"default/{name}")
+        manager.denied[f"default/{name}"] = "no room"
+        manager.queue.backing_off[f"default/{name}"] = math.inf
+    manager.pod_gone(pod("g-0", "g"))
+    assert list(manager.groups) == list(manager.begun.broken) == list(manager.quarantine) == ["default/h"]
+    assert list(manager.denied) == list(manager.queue.backing_off) == ["default/h"]
+    assert places(manager) == {"like-h0", "like-h1"}
+
+
+def test_a_group_that_has_lost_its_object_and_its_members_is_dropped_though_others_name_it(
+    manager: PodGroupManager,
+) -> None:
+    manager.objects.pod_group_changed(naming("g", "h"))
+    manager.objects.pod_group_changed(naming("h", "g"))
+    manager.objects.pod_group_gone(naming("g", "h"))
+    assert list(manager.groups) == ["default/h"]
+    assert set(manager.gang_set_index.gang_set(KEY)) == {KEY, "default/h"}, "the other names it still"
