@@ -76,7 +76,8 @@ def test_those_that_gave_the_room_up_stay_denied() -> None:
         denials[key] = "no room"
     denials.clear(but=("b", "d"))
     assert [key in denials for key in "abc"] == [False, True, False]
-    assert list(denials) == ["b"]
+    assert (list(denials), denials.get("b")) == (["b"], "no room")
+    assert (denials.pop("b"), denials.pop("b"), denials.pop("a")) == ("no room", None, None)
 
 
 def test_parked_members_that_are_asked_about_again_and_again_cost_few_plans(world: Make) -> None:

@@ -64,5 +64,19 @@ def test_of_groups_that_start_together_all_are_named() -> None:
     assert found.message == "PodGroups that start together (default/a, default/g) do not fit: no room"
 
 
+def test_of_a_tree_its_composite_is_named() -> None:
+    found = diagnosis_of_plan(["default/g", "default/a"], 3, NoPlacement("no room", 1, 3, composite="default/root"))
+    assert found.message == "CompositePodGroup default/root does not fit: no room"
+
+
 def test_what_is_no_verdict_stops_no_gang_for_a_reason() -> None:
-    assert diagnosis_of_plan(["default/g"], 3, Placement({})).reason is UnschedulableReason.NOT_TRIED
+    found = diagnosis_of_plan(["default/g"], 3, Placement({}))
+    assert found == Diagnosis(UnschedulableReason.NOT_TRIED, "no plan")
+
+
+def test_two_stops_are_the_same_where_reason_and_text_are() -> None:
+    stop = Diagnosis(NO_ROOM, "no room", 50.0, quote="2 Insufficient cpu")
+    assert stop.says_the_same_as(Diagnosis(NO_ROOM, "no room", 10.0))
+    assert not stop.says_the_same_as(Diagnosis(NO_ROOM, "no GPU", 50.0))
+    assert not stop.says_the_same_as(Diagnosis(UnschedulableReason.GATED, "no room", 50.0))
+    assert not stop.says_the_same_as(None)
