@@ -10,7 +10,7 @@ import pytest
 from extender.plugins.coscheduling.spec.start_record import start_record
 from extender.plugins.coscheduling.state.member import Start
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
-from tests.unit.plugins.coscheduling.conftest import pod
+from tests.unit.plugins.coscheduling.conftest import pod, pod_group
 from tests.unit.plugins.coscheduling.managing import POD, cut_short, place
 
 
@@ -51,3 +51,14 @@ def test_a_group_without_object_has_begun_nothing(manager: PodGroupManager) -> N
     assert group is not None
     group.start = Start(start_record(datetime(2026, 1, 1, tzinfo=UTC), 2, frozenset("p")), frozenset("p"))
     assert manager.begun.left_behind(group) == frozenset()
+
+
+def test_of_a_group_whose_object_is_gone_no_place_is_firm_until_it_is_back(manager: PodGroupManager) -> None:
+    group = cut_short(manager, "g")
+    place(manager, pod("g-1", "g"), firm=True)
+    manager.objects.pod_group_gone(pod_group("g", 2))
+    manager.begun.follow(group, manager.specs.of(group))
+    assert (group.start is None, manager.slots.firm_of(group.key)) == (False, set())
+    manager.objects.pod_group_changed(pod_group("g", 2))
+    manager.begun.follow(group, manager.specs.of(group))
+    assert manager.slots.firm_of(group.key) == {"g-1"}

@@ -168,8 +168,9 @@ def in_part(manager: PodGroupManager, name: str = "g") -> Group:
 def test_whose_minimum_is_of_all_phases(tell: Tell, made: corev1.Pod, minimum: int, ahead: PodGroupManager) -> None:
     tell(ahead)
     ahead.pod_changed(made)
-    in_part(ahead)
+    group = in_part(ahead)
     assert asked(ahead).min_member == minimum
+    assert ahead.specs.of(group) is ahead.specs.valid(group) is group.current, "remembered: each call asks for it"
 
 
 def test_where_no_room_is_kept_for_later_members_a_gang_waits_for_all(manager: PodGroupManager) -> None:
