@@ -206,3 +206,16 @@ def test_how_long_a_gang_was_in_the_queue_is_measured_once(queue: GangQueue, clo
     for key in "aab":
         queue.begin_planning(key)
     assert measured() == (count + 1, seconds + 3)
+
+
+def test_how_long_a_group_that_is_gone_was_in_the_queue_is_not_measured_of_the_next_of_its_name(
+    queue: GangQueue, clock: Clock
+) -> None:
+    name = "gang_extender_planning_queue_duration_seconds_count"
+    before = REGISTRY.get_sample_value(name)
+    queue.move_to_active("a")
+    queue.forget("a")
+    clock.now += 9
+    queue.follow("a", True)
+    queue.begin_planning("a")
+    assert REGISTRY.get_sample_value(name) == before

@@ -8,7 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from extender.plugins.coscheduling.state.member import TRANSITIONS, Effect, MemberEvent, MemberState, Transition
+from extender.plugins.coscheduling.state.member import (
+    TRANSITIONS,
+    Effect,
+    MemberEvent,
+    MemberState,
+    Transition,
+    _transitions,
+)
 
 ARCHITECTURE = (Path(__file__).parents[5] / "docs" / "architecture.md").read_text()
 
@@ -64,6 +71,12 @@ def test_every_event_in_every_state(state: MemberState, event: MemberEvent, want
 def test_a_member_may_go_at_any_time(state: MemberState) -> None:
     found = TRANSITIONS[state, MemberEvent.GONE]
     assert (found.state, found.possible) == (None, True)
+
+
+def test_the_table_is_read_the_same_however_often() -> None:
+    """It is read once, when the program begins."""
+    assert dict(_transitions()) == TRANSITIONS
+    assert len(TRANSITIONS) == len(MemberState) * len(MemberEvent)
 
 
 def test_no_row_is_forgotten() -> None:
