@@ -133,6 +133,17 @@ def test_room_that_comes_free_is_not_for_gangs_that_wait_for_their_own_events(qu
     assert (queue.active, sorted(queue.unschedulable)) == ({"b"}, ["a", "c"])
 
 
+def test_gangs_that_stay_where_they_are_keep_no_other_from_becoming_active(queue: GangQueue) -> None:
+    queue.move_to_active("a")
+    queue.back_off("b", 10.0)
+    queue.move_to_active("abc")
+    assert (queue.active, places(queue, "b"), queue.moves) == ({"a", "c"}, ["backing_off"], 2)
+    for key in "def":
+        queue.follow(key, True)
+    queue.move_all_to_active(but=["d"])
+    assert queue.active == set("acef")
+
+
 def test_what_was_found_is_forgotten_and_its_time_is_not(queue: GangQueue) -> None:
     queue.add_unschedulable("a", OWN_EVENTS, 103.0)
     queue.forget_why("a")
