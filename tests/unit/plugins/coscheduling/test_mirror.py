@@ -20,7 +20,6 @@ NO_FILE_OF_ITS_OWN = {
     "events/group_events.py": "hands each event on: stories/test_lifetimes.py",
     "events/object_events.py": "what follows from objects is a story: stories/test_lifetimes.py, machines/test_lifetimes_machine.py",
     "events/void_plans.py": "likewise: stories/test_races.py, stories/test_lifetimes.py",
-    "extension_points/pre_filter.py": "it asks admission, single pods and reserved room, in turn: test_plan_call.py",
     **dict.fromkeys(
         (
             "report/outlook.py",
@@ -29,7 +28,6 @@ NO_FILE_OF_ITS_OWN = {
         "a question and its answer: tests/unit/scheduler/test_what_if_stories.py, tests/unit/scheduler/test_drain_stories.py",
     ),
     "scheduling/plan/attempt.py": "what a plan begins with: scheduling/test_plan_request.py has the question itself",
-    "scheduling/plan/gang_set_planning.py": "a plan and what comes of it is a story: stories/test_order.py, state/test_gang_sets.py",
 }
 OF_ALL_FILES = {
     "test_docs.py": "the pages for users",

@@ -14,8 +14,7 @@ from tests.unit.plugins.coscheduling.conftest import pod
 
 @pytest.mark.parametrize("begun", [pytest.param(True, id="it begins"), pytest.param(False, id="it is called off")])
 def test_a_start_that_is_decided_is_told_to_all_that_wait_for_it(begun: bool) -> None:
-    commit = Commit("default/g", 3)
-    assert (commit.group, commit.size) == ("default/g", 3)
+    commit = Commit("default/g")
     with ThreadPoolExecutor(1) as threads:
         told = threads.submit(commit.wait)
         assert not commit.begun, "it is not decided yet"
