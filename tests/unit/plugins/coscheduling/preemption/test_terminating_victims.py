@@ -64,7 +64,7 @@ class Preempted:
         del self.world.on_nodes[member.uid]
         self.watched(member, None)
 
-    def watched(self, old: corev1.Pod, new: corev1.Pod | None) -> None:
+    def watched(self, old: corev1.Pod | None, new: corev1.Pod | None) -> None:
         """As Preemption passes it on."""
         self.world.plugin.on_pod(old, new)
         self.terminating.on_pod(old, new)
