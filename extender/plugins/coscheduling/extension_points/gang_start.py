@@ -18,7 +18,7 @@ from extender.plugins.coscheduling.dispatch.holds import HeldMember, Holds
 from extender.plugins.coscheduling.extension_points.preflight import preflight
 from extender.plugins.coscheduling.scheduling.checks import verdict_of_start
 from extender.plugins.coscheduling.state.group import Group
-from extender.plugins.coscheduling.state.member import Commit, MemberEvent
+from extender.plugins.coscheduling.state.member import MemberEvent
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
 from extender.plugins.coscheduling.state.quorum import note_early, note_start
 from extender.plugins.coscheduling.state.starts import record_start
@@ -41,28 +41,27 @@ class GangStart:
         waiting = [(group, uid) for group, uid in starting if uid != arriving]
         snapshot = self._with.newest_snapshot()
         for group, uid in starting:
-            member = group.members.get(uid)
-            status = preflight(member.pod, member.node, snapshot) if member is not None else SUCCESS
+            member = group.members[uid]
+            status = preflight(member.pod, member.node, snapshot)
             if not status.success:
                 self._holds.reject_members(waiting, status.message)
                 return status
-        commit = Commit(" ".join(sorted({group.key for group, _ in starting})))
         for group, uid in starting:
             group.happened(uid, MemberEvent.START_BEGUN)
-            group.members[uid].commit = commit
+        begun = False
         try:
             lifted = self._holds.lift([uid for _, uid in waiting])
             failpoints.reached("holds-lifted")
-            commit.decide(lifted)
+            begun = lifted
         finally:
-            if not commit.begun:
-                commit.decide(False)  # whatever has happened: those that are lifted ask for it, and wait
+            if not begun:  # whatever has happened: members that are lifted look here next, and are part of no start
                 for group, uid in starting:
                     group.happened(uid, MemberEvent.START_CALLED_OFF)
                 self._holds.reject_members(waiting, messages.NOT_ENOUGH_LEFT)
-        if not commit.begun:
+        if not begun:
             return unschedulable(messages.NOT_ENOUGH_LEFT)
-        log.info("gang starts group=%s members=%d", commit.group, len(starting))
+        keys = " ".join(sorted({group.key for group, _ in starting}))
+        log.info("gang starts group=%s members=%d", keys, len(starting))
         self._tell_start(starting)
         return SUCCESS
 

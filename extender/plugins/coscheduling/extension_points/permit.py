@@ -122,7 +122,7 @@ class GangPermit:
             log.warning(
                 "wait clamped to the bind timeout group=%s seconds=%g limit=%g", gang_set[0].key, seconds, limit
             )
-        late = time_for_siblings(self._manager, gang_set, pod.uid, self._with.has_unbound_claims)
+        late = time_for_siblings(self._manager, gang_set, self._with.has_unbound_claims)
         return min(seconds + late, limit)
 
     def recheck(self, group: Group) -> None:
@@ -150,17 +150,14 @@ class GangPermit:
         still takes it."""
         with self._manager.lock:
             group = self._manager.holder_of(pod)
-            member = group.members.get(pod.uid) if group is not None else None
-            commit = member.commit if member is not None else None
+            starts = group is not None and pod.uid in group.starting
             if group is not None and group.start is not None and pod.uid in group.start.members:
                 annotate_binding(state, {START: group.start.record.text()})
-        if commit is None:
-            if group is not None:
-                return unschedulable(messages.NOT_ENOUGH_LEFT)
-            if not self._with.may_commit():
-                return unschedulable("not the leader: nothing is committed")
-            return preflight(pod, node_name, self._with.newest_snapshot())
-        return SUCCESS if commit.wait() else unschedulable(messages.NOT_ENOUGH_LEFT)
+        if group is not None:
+            return SUCCESS if starts else unschedulable(messages.NOT_ENOUGH_LEFT)
+        if not self._with.may_commit():
+            return unschedulable("not the leader: nothing is committed")
+        return preflight(pod, node_name, self._with.newest_snapshot())
 
     def bound(self, pod: corev1.Pod, node_name: str) -> None:
         """PostBind: counts as assigned from now on, until the watch says so itself."""

@@ -136,7 +136,7 @@ def refute(manager: PodGroupManager, group: Group, slot: Slot, how: How, offered
 
 
 def time_for_siblings(
-    manager: PodGroupManager, gang_set: Sequence[Group], arriving: str, has_unbound_claims: HasUnboundClaims
+    manager: PodGroupManager, gang_set: Sequence[Group], has_unbound_claims: HasUnboundClaims
 ) -> float:
     """What a hold may last, in seconds, beyond its own time while members with unbound claims are to come. The manager's lock is held.
 
@@ -146,7 +146,7 @@ def time_for_siblings(
         group.members[uid].pod
         for group in gang_set
         if group.claiming  # for nearly all there is nothing to take those from that are held
-        for uid in group.claiming - group.assigned - group.held.keys() - {arriving}
+        for uid in group.claiming - group.assigned - group.held.keys()
         if uid not in group.refused or manager.slots.get(uid) is not None
     )
     return _pre_bind_seconds(coming, has_unbound_claims)

@@ -224,8 +224,6 @@ class Group:
         if to is MemberState.UNSCHEDULABLE:
             self.on_waiting(True)
         member.node = node_name or (member.node if to in WITH_NODE else "")
-        if to is not MemberState.STARTING:
-            member.commit = None
         if to in HOLDING:
             self.held[uid] = member.node
         elif uid in self.held:

@@ -1,15 +1,14 @@
 """A member's way to its node: its states, what can happen to it, and the state that it is in afterwards.
 
-docs/architecture.md draws the table, docs/design/0028 says how it was found. Pure: no clock, no I/O, no lock. A Commit is the one
-moment at which a gang starts: Permit of the member that completes the quorum makes it, lifts every hold and then decides it;
-PreBind of each member asks it. A hold that was decided otherwise in between calls the whole thing off.
+docs/architecture.md draws the table, docs/design/0028 says how it was found. Pure: no clock, no I/O, no lock.
+A gang starts under one hold of the manager's lock: Permit of the member that completes the quorum makes all Starting and lifts
+every hold; a hold that was decided otherwise in between calls the whole thing off. PreBind looks at the state of each.
 kube-scheduler: pkg/scheduler/backend/queue (activeQ, backoffQ, unschedulablePods) and framework/runtime/waiting_pods_map.go;
 where it has a pod is not said in one word, but by its calls and by the pod's conditions and nominations.
 """
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -18,31 +17,6 @@ from extender.api import corev1
 from extender.framework.pod_info import PodInfo
 from extender.plugins.coscheduling.spec.membership import GroupRef
 from extender.plugins.coscheduling.spec.start_record import StartRecord
-
-
-class Commit:
-    """Undecided -> begun | called off, once. Safe to ask from any thread."""
-
-    __slots__ = ("_begun", "_decided", "group")
-
-    def __init__(self, group: str) -> None:
-        self.group = group
-        self._decided = threading.Event()
-        self._begun = False
-
-    def decide(self, begun: bool) -> None:
-        self._begun = begun
-        self._decided.set()
-
-    @property
-    def begun(self) -> bool:
-        """Whether it was decided, and for a start. Does not wait."""
-        return self._decided.is_set() and self._begun
-
-    def wait(self) -> bool:
-        """True if the gang starts. The decision follows the lifting of the holds at once, so no caller waits long."""
-        self._decided.wait()
-        return self._begun
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +141,6 @@ class Member:
     ref: GroupRef
     state: MemberState = MemberState.QUEUED
     node: str = ""  # where it is held, is being bound, or was bound by us
-    commit: Commit | None = None  # while it is Starting: the start that it is part of
     nomination: str | None = None  # the node of ours; empty if it may be out of date; None if we have made none
     ungated_without_nomination: bool = False  # and on its way since
     turn: int | None = (

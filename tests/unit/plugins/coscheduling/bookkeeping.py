@@ -159,8 +159,6 @@ def _by_state(manager: PodGroupManager, group: Group) -> Iterable[str]:
             yield f"{uid} is {member.state}, and on {member.pod.node_name or 'no node'}"
         if bool(member.node) != holding and not bound:
             yield f"{uid} is {member.state}, and is held on {member.node or 'no node'}"
-        if (member.commit is not None) != (member.state is MemberState.STARTING):
-            yield f"{uid} is {member.state}, with the start {member.commit}"
         if member.state is MemberState.GATED and uid not in group.gated:
             yield f"{uid} is Gated, and our gate alone does not hold it"
         of_an_earlier_run = member.nomination == "" and was_sent(member.pod)  # until its gang is planned anew

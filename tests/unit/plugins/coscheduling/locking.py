@@ -48,7 +48,6 @@ EXEMPT: Mapping[str, str] = {
     "LargestGang": "has a lock of its own",
     "WaitingTime": "has a lock of its own",
     "OrderedSteering": "a deque: taken from under a lock of its own",
-    "Commit": "decided once, and read after its event",
     "LeadChanges": "the tick's thread alone",
     "WaitingGangs": "the tick's thread alone; `now` is frozen, and replaced as a whole",
     "GangHints": "stateless",

@@ -13,7 +13,7 @@ from extender.plugins.coscheduling.spec.membership import GroupRef
 from extender.plugins.coscheduling.spec.pod_group import GroupSpec
 from extender.plugins.coscheduling.state.counts.standing import Standing
 from extender.plugins.coscheduling.state.group import Group
-from extender.plugins.coscheduling.state.member import Commit, Effect, Member, MemberEvent, MemberState
+from extender.plugins.coscheduling.state.member import Effect, Member, MemberEvent, MemberState
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager
 from tests.objects import make_pod
 from tests.unit.plugins.coscheduling.conftest import pod, pod_group
@@ -87,10 +87,9 @@ def test_a_binding_that_the_watch_has_shown_first_is_not_waited_for() -> None:
 
 def test_a_start_is_forgotten_with_the_state(group: Group) -> None:
     happen(group, (HELD, "n1"), (BEGUN, ""))
-    group.members["a"].commit = Commit("default/g")
     assert group.happened("a", MemberEvent.BIND_FAILED) == (Effect.KEEP_PLACE,)
     member = group.members["a"]
-    assert member.commit is None
+    assert "a" not in group.starting
     assert member.node == ""
 
 

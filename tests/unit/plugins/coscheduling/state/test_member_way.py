@@ -1,27 +1,13 @@
-"""One start of a gang, decided once; and what a member notes of its way to its node."""
+"""What a member notes of its way to its node."""
 
 from __future__ import annotations
-
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from extender.framework.pod_info import PodInfo
 from extender.plugins.coscheduling.spec.membership import GroupRef
-from extender.plugins.coscheduling.state.member import Commit, Member
+from extender.plugins.coscheduling.state.member import Member
 from tests.unit.plugins.coscheduling.conftest import pod
-
-
-@pytest.mark.parametrize("begun", [pytest.param(True, id="it begins"), pytest.param(False, id="it is called off")])
-def test_a_start_that_is_decided_is_told_to_all_that_wait_for_it(begun: bool) -> None:
-    commit = Commit("default/g")
-    with ThreadPoolExecutor(1) as threads:
-        told = threads.submit(commit.wait)
-        assert not commit.begun, "it is not decided yet"
-        assert not told.done()
-        commit.decide(begun)
-        assert told.result(10) is begun
-    assert (commit.wait(), commit.begun) == (begun, begun)
 
 
 def member(node_name: str = "") -> Member:
