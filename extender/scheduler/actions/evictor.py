@@ -20,7 +20,7 @@ from extender.client.interface import API, PODS, EventRecorder, Preconditions, p
 from extender.client.status_patch import patch_pod_status
 from extender.crash import crashed
 from extender.framework.pod_info import PodInfo
-from extender.framework.preemption.disruption_budgets import split_by_violation
+from extender.framework.preemption.disruption_budgets import budgets_of, split_by_violation
 from extender.framework.preemption.executor import DISRUPTION_TARGET, PREEMPTION_BY_SCHEDULER
 from extender.plugins.coscheduling.dependencies import Done, Eviction
 from extender.retry import Retry
@@ -192,11 +192,15 @@ class ApiEvictor:
 
     def _for_each(self, eviction: Eviction, victims: Sequence[corev1.Pod], act: Callable[[corev1.Pod], T]) -> list[T]:
         """Several at a time, as kube-scheduler does it, begun in their order: what is left of a gang meanwhile is a fraction. One after the
-        other where budgets are asked: the API server has them changed by one eviction at a time, and lets the others wait for longer.
+        other, and after these, where a budget counts them: the API server has it changed by one eviction at a time, and lets the others
+        wait for longer.
         """
-        if self._evicts(eviction) and self._pdbs():
-            return [act(victim) for victim in victims]
-        return self._helpers.share_out(victims, act)
+        pdbs = self._pdbs() if self._evicts(eviction) else ()
+        counted = [bool(budgets_of(victim, pdbs)) for victim in victims]
+        found = iter(
+            self._helpers.share_out([each for each, one in zip(victims, counted, strict=True) if not one], act)
+        )
+        return [act(victim) if one else next(found) for victim, one in zip(victims, counted, strict=True)]
 
     def _tell(self, victim: corev1.Pod, eviction: Eviction) -> str:
         try:

@@ -198,6 +198,16 @@ def restored(run: Written, *, to: str) -> None:
     run.pod(60, "web-0", to, "ADDED")
 
 
+@pytest.mark.parametrize(
+    ("code", "wrong"), [(200, 1), (403, 0)], ids=["it is a write", "it was forbidden, and is none"]
+)
+def test_a_write_without_the_lease(code: int, wrong: int, run: Written) -> None:
+    run.lease(50, "second")
+    what = {"resource": "pods", "subresource": "status", "namespace": "default", "name": "web-0"}
+    run.audited(60, "first", "patch", what, responseStatus={"code": code})
+    assert len([each for each in run.judged() if each.startswith("only the leader writes")]) == wrong
+
+
 def test_a_pod_that_a_restored_etcd_brings_back_counts_again(run: Written) -> None:
     restored(run, to="node")
     assert run.judged() == []

@@ -12,7 +12,7 @@ import pytest
 
 from extender.api import corev1
 from extender.client.embedded import EmbeddedAPI
-from extender.client.errors import ApiError, TooManyRequestsError
+from extender.client.errors import ApiError, ForbiddenError, TooManyRequestsError
 from extender.client.events import Recorder
 from extender.client.interface import PODS, pod_reference
 from extender.plugins.coscheduling.dependencies import Eviction
@@ -264,31 +264,35 @@ class AtWork:
 
 
 @pytest.mark.parametrize(
-    ("through_api", "budgets", "most"),
+    ("through_api", "budget", "most"),
     [
-        pytest.param(False, True, 4, id="deleted: no budget is asked"),
-        pytest.param(True, False, 4, id="through the Eviction API, and there is no budget"),
-        pytest.param(True, True, 1, id="through the Eviction API: evictions of one budget keep each other waiting"),
+        pytest.param(False, "web", 4, id="deleted: no budget is asked"),
+        pytest.param(True, "", 4, id="through the Eviction API, and there is no budget"),
+        pytest.param(True, "other", 4, id="through the Eviction API, and the budget is of other pods"),
+        pytest.param(True, "web", 1, id="through the Eviction API: evictions of one budget keep each other waiting"),
     ],
 )
 def test_victims_go_several_at_a_time_where_no_budget_is_asked(
-    through_api: bool, budgets: bool, most: int, monkeypatch: pytest.MonkeyPatch
+    through_api: bool, budget: str, most: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "AT_A_TIME", 4)
     api, told = EmbeddedAPI(), list[str]()
     spec = {"containers": [{"name": "c"}], "nodeName": "n1"}
-    victims = [api.create(PODS, {"metadata": {"name": f"v{number}"}, "spec": spec}) for number in range(6)]
+    labels = {"app": "web"}
+    victims = [
+        api.create(PODS, {"metadata": {"name": f"v{number}", "labels": labels}, "spec": spec}) for number in range(6)
+    ]
     call = "evict" if through_api else "delete"
     at_work = AtWork(4)
     monkeypatch.setattr(api, call, partial(at_work, getattr(api, call)))
-    pdb = make_pdb().name("other").match({"app": "other"}).obj()
+    pdb = make_pdb().name("budget").match({"app": budget}).disruptions_allowed(6).obj()
     evictor = ApiEvictor(
         api,
         Recorder(api),
         lambda: True,
         lambda: 0.0,
         by_eviction_api=through_api,
-        pdbs=lambda: [pdb] if budgets else [],
+        pdbs=lambda: [pdb] if budget else [],
         run=lambda job: job(),
     )
     try:
@@ -298,6 +302,40 @@ def test_victims_go_several_at_a_time_where_no_budget_is_asked(
     assert told == [""]
     assert at_work.most == most
     assert [pod for pod in api.list_page(PODS).items if not pod.deleting] == []
+
+
+@pytest.mark.parametrize("refused", ["v0", "v1", "v2", "v3"])
+def test_the_victim_that_may_not_go_is_named_whether_a_budget_counts_it_or_not(
+    refused: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those with even numbers are counted, and asked about after the others."""
+    api, told = EmbeddedAPI(), list[str]()
+    labels = [{"app": "web" if number % 2 == 0 else "other"} for number in range(4)]
+    victims = [
+        api.create(PODS, {"metadata": {"name": f"v{number}", "labels": each}, "spec": {"containers": [{"name": "c"}]}})
+        for number, each in enumerate(labels)
+    ]
+
+    def evict(pod: corev1.Pod, *, dry_run: bool = False) -> None:
+        if pod.name == refused:
+            raise ForbiddenError("not this one")
+
+    monkeypatch.setattr(api, "evict", evict)
+    pdb = make_pdb().name("budget").match({"app": "web"}).disruptions_allowed(4).obj()
+    evictor = ApiEvictor(
+        api,
+        Recorder(api),
+        lambda: True,
+        lambda: 0.0,
+        by_eviction_api=True,
+        pdbs=lambda: [pdb],
+        run=lambda job: job(),
+    )
+    try:
+        evictor.evict(Eviction(victims, "PodGroup default/g", pod_reference(victims[0]), "x"), told.append)
+    finally:
+        evictor.stop()
+    assert told == [f'pod "default/{refused}" cannot be deleted: not this one']
 
 
 @pytest.mark.faults
