@@ -87,7 +87,10 @@ class ObservedSettings:
         self._hang_ups.ended(seconds, self._clock(), hung_up=hung_up)
 
     def on_pod(self, old: corev1.Pod | None, new: corev1.Pod | None) -> None:
-        """The watch shows a binding of a pod that names a scheduler of ours."""
+        """The watch shows a binding of a pod that names a scheduler of ours; or that a pod is gone, which is remembered no longer."""
+        if old is not None and new is None:
+            with self._lock:
+                self._asked.pop(old.uid, None)
         if old is None or new is None or old.node_name or not new.node_name:
             return
         if self._configuration.serves(new.spec.scheduler_name) and not self._bound_by_us(new):

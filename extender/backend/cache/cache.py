@@ -155,6 +155,7 @@ class Cache:
             if pod.node_name and pod.node_name != entry.info.pod.node_name:
                 log.error("pod was added to a different node than it was assumed pod=%s", pod.key)
             self._drop(entry)
+            self._once_assumed.pop(pod.uid, None)
 
     def cleanup_assumed_pods(self) -> Sequence[corev1.Pod]:
         """Expires assumed pods whose binding finished more than a TTL ago; returns them. Go 1.21: cleanupAssumedPods."""
@@ -176,7 +177,7 @@ class Cache:
             return pod.uid in self._assumed
 
     def was_assumed(self, pod: corev1.Pod) -> bool:
-        """Whether its binding, if it has one, is ours: of the last 10,000 pods."""
+        """Whether its binding, if it has one, is ours: of the last 10,000 pods that are there."""
         with self._lock:
             return pod.uid in self._once_assumed
 

@@ -34,6 +34,7 @@ PATCHES_AT_A_TIME = 16
 AT_ONCE = Retry(0.05, 2.0, factor=4.0, steps=4)  # of a patch that may yet succeed, while its worker waits
 LATER = Retry(2.0, 60.0)  # after these
 REMEMBERED = 50_000
+UNGATED = 10_000  # pods that the watch may still show with their gate
 SAME_TIME_SECONDS = 2.0  # after which a condition's time has changed in any case
 WAKE_ANNOTATION = "gang-extender.dev/wake"
 
@@ -87,7 +88,7 @@ class StatusSteering:
         self._busy: dict[str, _Wish | None] = {}  # UID -> what a worker does for it now; None: it will get one
         # UID -> the last condition that was written
         self._said: TTLCache[str, corev1.PodCondition] = TTLCache(REMEMBERED, SAME_TIME_SECONDS, timer=clock)
-        self._free_of_gates: LRUCache[str, bool] = LRUCache(REMEMBERED)  # UIDs, by the API server's own word
+        self._free_of_gates: LRUCache[str, bool] = LRUCache(UNGATED)  # UIDs, by the API server's own word
 
     def nominate(self, places: Sequence[tuple[corev1.Pod, str]]) -> None:
         for pod, node_name in places:

@@ -117,6 +117,14 @@ def test_what_is_seen(story: Story, expected: list[str]) -> None:
     assert watched.said() == expected
 
 
+def test_of_a_pod_that_is_gone_nothing_is_remembered() -> None:
+    """10,000 of them would be megabytes."""
+    watched = Watched()
+    watched.asked("a", "b")
+    watched.on_pod(pod("a"), None)
+    assert list(watched._asked) == ["b"]
+
+
 def test_the_words_name_what_was_seen_and_what_to_write() -> None:
     watched = Watched()
     watched.hung_up(0.002)

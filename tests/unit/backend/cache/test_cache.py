@@ -131,6 +131,14 @@ def test_update_moves_the_pod_to_the_end_of_its_nodes_list() -> None:
     assert node.requested.milli_cpu == 400
 
 
+def test_of_a_pod_that_is_removed_it_is_remembered_no_longer_that_it_was_assumed() -> None:
+    cache = a_cache_in(PodState.ASSUMED)
+    cache.add_pod(a_pod("p", "n1"))
+    assert cache.was_assumed(POD)
+    cache.remove_pod(a_pod("p", "n1"))
+    assert not cache.was_assumed(POD)
+
+
 def test_a_pod_that_was_updated_may_be_updated_again_and_removed() -> None:
     cache = a_cache_in(PodState.ADDED)
     for cpu in ("200m", "300m"):
