@@ -96,10 +96,10 @@ parity-oracle: install
 	$(BIN)/python -m tests.parity.record_fresh --compare $(SEED) $(COUNT)
 
 # Which small changes of FILES no test of their room sees; TESTS=path takes other tests, SAMPLE=N tries N of all. In a copy of the
-# tree; not part of the tests.
+# tree; not part of the tests. SEED=n draws others.
 mutants: install
 	$(BIN)/python $(PIP_INSTALL) -c constraints.txt -e '.[mutants]'
-	$(BIN)/python -m tests.mutation $(FILES) $(if $(TESTS),--tests $(TESTS)) $(if $(SAMPLE),--sample $(SAMPLE))
+	$(BIN)/python -m tests.mutation $(FILES) $(if $(TESTS),--tests $(TESTS)) $(if $(SAMPLE),--sample $(SAMPLE) --seed $(SEED))
 
 mutants-by-hand: install
 	$(BIN)/python -m tests.mutation.by_hand $(ONLY)
