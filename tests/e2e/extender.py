@@ -24,6 +24,7 @@ from tests.e2e.processes import Program, eventually, free_port
 
 SHIPPED_CONFIG = MANIFESTS / "sidecar" / "extender.yaml"
 HELD = "gang_extender_held_binds"
+STARTS_EARLY = os.environ.get("EARLY_START") != "false"  # where a test does not say
 PROGRAM = (sys.executable, "-m", "extender.cli.main")
 
 
@@ -48,7 +49,7 @@ class Extender:
         if not as_shipped:
             del config["leaderLease"]  # without leader election there is none to watch
         config.update(settings or {})
-        if os.environ.get("EARLY_START") == "false":
+        if not STARTS_EARLY:
             _without_early_start(config)
         folder.mkdir(parents=True, exist_ok=True)
         file = folder / "extender.yaml"

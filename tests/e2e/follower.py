@@ -50,7 +50,8 @@ class Follower:
         with self._lock:
             self._stopping.set()
             if self._stream is not None:
-                self._stream.shutdown()
+                with suppress(OSError):  # the server has just ended it
+                    self._stream.shutdown()
         self._thread.join(10)
         assert not self._thread.is_alive(), "the follower did not end"
 
