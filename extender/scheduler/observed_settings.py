@@ -91,6 +91,7 @@ class ObservedSettings:
         if old is not None and new is None:
             with self._lock:
                 self._asked.pop(old.uid, None)
+            return
         if old is None or new is None or old.node_name or not new.node_name:
             return
         if self._configuration.serves(new.spec.scheduler_name) and not self._bound_by_us(new):

@@ -196,11 +196,10 @@ class ApiEvictor:
         wait for longer.
         """
         pdbs = self._pdbs() if self._evicts(eviction) else ()
-        counted = [bool(budgets_of(victim, pdbs)) for victim in victims]
-        found = iter(
-            self._helpers.share_out([each for each, one in zip(victims, counted, strict=True) if not one], act)
-        )
-        return [act(victim) if one else next(found) for victim, one in zip(victims, counted, strict=True)]
+        together = [victim for victim in victims if not budgets_of(victim, pdbs)]
+        uids = [victim.uid for victim in together]
+        found = dict(zip(uids, self._helpers.share_out(together, act), strict=True))
+        return [found[victim.uid] if victim.uid in found else act(victim) for victim in victims]
 
     def _tell(self, victim: corev1.Pod, eviction: Eviction) -> str:
         try:

@@ -54,7 +54,7 @@ class GangStart:
             failpoints.reached("holds-lifted")
             begun = lifted
         finally:
-            if not begun:  # whatever has happened: members that are lifted look here next, and are part of no start
+            if not begun:  # whatever has happened: PreBind of the members that are lifted finds that they do not start
                 for group, uid in starting:
                     group.happened(uid, MemberEvent.START_CALLED_OFF)
                 self._holds.reject_members(waiting, messages.NOT_ENOUGH_LEFT)

@@ -150,11 +150,10 @@ class GangPermit:
         still takes it."""
         with self._manager.lock:
             group = self._manager.holder_of(pod)
-            starts = group is not None and pod.uid in group.starting
-            if group is not None and group.start is not None and pod.uid in group.start.members:
-                annotate_binding(state, {START: group.start.record.text()})
-        if group is not None:
-            return SUCCESS if starts else unschedulable(messages.NOT_ENOUGH_LEFT)
+            if group is not None:
+                if group.start is not None and pod.uid in group.start.members:
+                    annotate_binding(state, {START: group.start.record.text()})
+                return SUCCESS if pod.uid in group.starting else unschedulable(messages.NOT_ENOUGH_LEFT)
         if not self._with.may_commit():
             return unschedulable("not the leader: nothing is committed")
         return preflight(pod, node_name, self._with.newest_snapshot())

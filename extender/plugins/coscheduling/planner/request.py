@@ -188,7 +188,8 @@ def _for_one_of(branch: Branch, uids: frozenset[str]) -> Branch | None:
     children: list[Tree] = []
     for child in branch.children:
         if isinstance(child, Branch):
-            children += filter(None, [_for_one_of(child, uids)])
+            if (below := _for_one_of(child, uids)) is not None:
+                children.append(below)
         elif own := child.uids & uids:
             children.append(replace(child, uids=own, needed=1, minima=()))
     return replace(branch, children=children, needed=1) if children else None

@@ -83,8 +83,8 @@ def test_a_victim_that_cannot_be_told_with_the_others_is_told_a_little_later(
     assert [pod for pod in api.list_page(PODS).items if not pod.deleting] == []
 
 
-def _evictor(api: EmbeddedAPI) -> ApiEvictor:
-    return ApiEvictor(api, Recorder(api), lambda: True, lambda: 0.0, run=lambda job: job())
+def _evictor(api: EmbeddedAPI, **options: Any) -> ApiEvictor:
+    return ApiEvictor(api, Recorder(api), lambda: True, lambda: 0.0, run=lambda job: job(), **options)
 
 
 def _victims(api: EmbeddedAPI) -> list[corev1.Pod]:
@@ -200,15 +200,7 @@ def test_through_the_eviction_api_a_budget_that_is_not_enough_for_all_lets_none_
     """The dry run of each passes; the first went, and the others stayed as a fraction."""
     api, told = _CountedDown(allowed), list[str]()
     budget = make_pdb().name("budget").match({"app": "g"}).disruptions_allowed(allowed).obj()
-    evictor = ApiEvictor(
-        api,
-        Recorder(api),
-        lambda: True,
-        lambda: 0.0,
-        by_eviction_api=True,
-        pdbs=lambda: [budget],
-        run=lambda job: job(),
-    )
+    evictor = _evictor(api, by_eviction_api=True, pdbs=lambda: [budget])
     victims = []
     for name in "ab":
         conditions = [{"type": "Ready", "status": "True"}] if name in ready else []
@@ -286,15 +278,7 @@ def test_victims_go_several_at_a_time_where_no_budget_is_asked(
     at_work = AtWork(4)
     monkeypatch.setattr(api, call, partial(at_work, getattr(api, call)))
     pdb = make_pdb().name("budget").match({"app": budget}).disruptions_allowed(6).obj()
-    evictor = ApiEvictor(
-        api,
-        Recorder(api),
-        lambda: True,
-        lambda: 0.0,
-        by_eviction_api=through_api,
-        pdbs=lambda: [pdb] if budget else [],
-        run=lambda job: job(),
-    )
+    evictor = _evictor(api, by_eviction_api=through_api, pdbs=lambda: [pdb] if budget else [])
     try:
         evictor.evict(Eviction(victims, "PodGroup default/g", pod_reference(victims[0]), "x"), told.append)
     finally:
@@ -322,15 +306,7 @@ def test_the_victim_that_may_not_go_is_named_whether_a_budget_counts_it_or_not(
 
     monkeypatch.setattr(api, "evict", evict)
     pdb = make_pdb().name("budget").match({"app": "web"}).disruptions_allowed(4).obj()
-    evictor = ApiEvictor(
-        api,
-        Recorder(api),
-        lambda: True,
-        lambda: 0.0,
-        by_eviction_api=True,
-        pdbs=lambda: [pdb],
-        run=lambda job: job(),
-    )
+    evictor = _evictor(api, by_eviction_api=True, pdbs=lambda: [pdb])
     try:
         evictor.evict(Eviction(victims, "PodGroup default/g", pod_reference(victims[0]), "x"), told.append)
     finally:

@@ -17,8 +17,9 @@ from extender.plugins.coscheduling.state.member import MemberState
 from tests.unit.plugins.coscheduling.conftest import World, node, pod, pod_group
 from tests.unit.plugins.coscheduling.dispatch.test_dispatcher import one_by_one
 from tests.unit.plugins.coscheduling.kube_scheduler import group
-from tests.unit.plugins.coscheduling.test_plan_call import Beside
+from tests.unit.plugins.coscheduling.test_plan_call import Beside, beside
 
+__all__ = ["beside"]
 Make = Callable[..., World]
 
 
@@ -27,13 +28,6 @@ def gang(w: World, size: int, minimum: int = 2) -> list[corev1.Pod]:
     members = [pod(f"p{number}", "g") for number in range(size)]
     w.create(*members)
     return members
-
-
-@pytest.fixture
-def beside(world: Make) -> Beside:
-    made = Beside(world([node("n1", "2")]))
-    made.world.plugin.rounds.begun.finish()
-    return made
 
 
 def waits(outcome: str) -> float:

@@ -18,8 +18,9 @@ from extender.plugins.coscheduling.extension_points.pre_filter import KEPT
 from extender.plugins.coscheduling.plan_call import LONGEST_SECONDS, PlanCall, WaitingTime
 from tests.unit.plugins.coscheduling.conftest import FakeClock, World, node, pod, pod_group
 from tests.unit.plugins.coscheduling.starting import bound_by
-from tests.unit.plugins.coscheduling.test_plan_call import Beside
+from tests.unit.plugins.coscheduling.test_plan_call import Beside, beside
 
+__all__ = ["beside"]
 Make = Callable[..., World]
 Answer = tuple[PreFilterResult | None, Status]
 SET_ASIDE = unresolvable("the gang met an internal error and is set aside for a while; see the extender's log")
@@ -158,13 +159,6 @@ def test_a_plan_s_call_that_waits_when_we_lead_anew_is_given_up(world: Make) -> 
 
 
 # Plans that are made beside the calls
-
-
-@pytest.fixture
-def beside(world: Make) -> Beside:
-    made = Beside(world([node("n1", "2")]))
-    made.world.plugin.rounds.begun.finish()
-    return made
 
 
 def test_a_member_without_a_place_leaves_the_call_to_wait_for(beside: Beside) -> None:
