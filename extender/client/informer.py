@@ -14,7 +14,7 @@ from typing import Any, Generic, TypeVar
 from extender.client.deliveries import Deliveries, EventHandler
 from extender.client.errors import ApiError
 from extender.client.interface import API, LEASES, NON_TERMINAL_PODS, PODS, ResourceType, Unreadable
-from extender.client.reflector import WATCH_SECONDS, Reflector
+from extender.client.reflector import WATCH_SECONDS, Reflector, Restores
 from extender.client.store import Store
 from extender.crash import guarded
 
@@ -71,7 +71,7 @@ class _Progress:
 class Informer(Generic[T]):
     """One kind of object. An optional kind that the server does not serve counts as synced and empty.
 
-    may_be_forbidden: it counts so too where we may not read it.
+    may_be_forbidden: it counts so too where we may not read it. restores: shared with the other informers of the API server.
     """
 
     def __init__(
@@ -85,6 +85,7 @@ class Informer(Generic[T]):
         field_selector: str = "",
         watch_seconds: float = WATCH_SECONDS,
         clock: Callable[[], float] = time.monotonic,
+        restores: Restores | None = None,
     ) -> None:
         self.resource = resource
         self.field_selector = field_selector
@@ -106,6 +107,7 @@ class Informer(Generic[T]):
             field_selector=field_selector,
             may_be_forbidden=may_be_forbidden,
             watch_seconds=watch_seconds,
+            restores=restores,
         )
 
     def add_handler(self, handler: EventHandler) -> None:
@@ -192,6 +194,7 @@ class InformerFactory:
     def __init__(self, api: API, clock: Callable[[], float] = time.monotonic) -> None:
         self._api = api
         self._clock = clock
+        self._restores = Restores()
         self._informers: dict[ResourceType[Any], Informer[Any]] = {}
 
     def informer(
@@ -216,6 +219,7 @@ class InformerFactory:
                 field_selector=field_selector,
                 watch_seconds=LEASE_WATCH_SECONDS if resource is LEASES else WATCH_SECONDS,
                 clock=self._clock,
+                restores=self._restores,
             )
         return informer
 

@@ -2,7 +2,8 @@
 
 What was deleted while nothing was watched is told as a deletion. A list is always of the newest state. A watch is short, and
 where it ends without a word the server's version is checked: to a watch from a version that it has not reached, a server
-whose etcd was restored is silent. Runs on the informer's thread. docs/design/0027-reflector.md has the reasons.
+whose etcd was restored is silent. Where one kind finds that out, all kinds list anew. Runs on the informer's thread.
+docs/design/0027-reflector.md has the reasons.
 kube-scheduler: k8s.io/client-go/tools/cache/reflector.go
 """
 
@@ -66,6 +67,37 @@ class Changes(Protocol):
         ...
 
 
+class Restores:
+    """How often an etcd was found restored, shared by the reflectors of one API server: each lists anew for what any of them finds.
+
+    A quiet kind may never find it out: by its first check the restored server can have come as far as the kind's own newest version.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()  # guards _count
+        self._count = 0
+        self._on_found: list[Callable[[], None]] = []
+
+    @property
+    def count(self) -> int:
+        return self._count
+
+    def on_found(self, call: Callable[[], None]) -> None:
+        """On the thread of the reflector that found it. Before start only."""
+        self._on_found.append(call)
+
+    def found(self, listed_at: int) -> int:
+        """By a reflector whose last list began at that count: if another one has found the same meanwhile, it is known already.
+        Returns the count with it."""
+        with self._lock:
+            if self._count != listed_at:
+                return self._count
+            self._count += 1
+        for call in self._on_found:
+            call()
+        return listed_at + 1
+
+
 class Reflector(Generic[T]):
     """`run` returns after `stop`, at once even in a silent watch or a back-off, and for nothing else."""
 
@@ -81,6 +113,7 @@ class Reflector(Generic[T]):
         field_selector: str = "",
         may_be_forbidden: bool = False,
         watch_seconds: float = WATCH_SECONDS,
+        restores: Restores | None = None,
     ) -> None:
         self.unreadable = UnreadableObjects(resource.kind)
         self._api = api
@@ -102,9 +135,15 @@ class Reflector(Generic[T]):
         self._refused_since: float | None = None
         self._refused_as: Input | None = None
         self._spared_wait = float("-inf")
+        self._restores = restores or Restores()
+        self._listed_at = self._restores.count  # when the last list began
+        self._restores.on_found(self._end_watch)
 
     def stop(self) -> None:
         self._stopping.set()
+        self._end_watch()
+
+    def _end_watch(self) -> None:
         with self._lock:
             if self._open_watch is not None:
                 self._open_watch.stop()
@@ -136,7 +175,14 @@ class Reflector(Generic[T]):
         then = TRANSITIONS[doing][came]
         if error is not None and not self._stopping.is_set():
             self._report(doing, came, error)
+        if doing is not Doing.LIST and self._is_outdated:
+            then = Then(Doing.LIST, Wait.ONCE)
         return then, self._seconds(then.wait, came, error)
+
+    @property
+    def _is_outdated(self) -> bool:
+        """An etcd was found restored since the last list began, by this reflector or another."""
+        return self._restores.count != self._listed_at
 
     def _report(self, doing: Doing, came: Input, error: ApiError) -> None:
         if doing is not Doing.LIST:
@@ -180,6 +226,7 @@ class Reflector(Generic[T]):
         found: dict[str, T] = {}
         unreadable: list[Unreadable] = []
         token = ""
+        began_at = self._restores.count
         while True:
             page = self._api.list_page(self._resource, limit=PAGE, continue_token=token, **self._selection)
             for item in page.items:
@@ -203,7 +250,9 @@ class Reflector(Generic[T]):
                 self._version,
             )
             metrics.watch_restarts.labels(str(self._resource), Input.BEHIND.value).inc()
+            began_at = self._restores.found(self._listed_at)
         self._version = page.resource_version
+        self._listed_at = began_at
         self._take_in(found, unreadable)
         return Input.DONE
 
@@ -239,6 +288,7 @@ class Reflector(Generic[T]):
         version = self._api.list_page(self._resource, limit=1, **self._selection).resource_version
         if _is_lower(version, self._version):
             before, self._version = self._version, version
+            self._restores.found(self._listed_at)
             raise ResourceVersionTooLargeError(
                 f"the API server is at version {version}, and was at {before}: was its etcd restored?"
             )
@@ -257,7 +307,7 @@ class Reflector(Generic[T]):
             self._open_watch = watch
         heard = False
         try:
-            if self._stopping.is_set():
+            if self._stopping.is_set() or self._is_outdated:
                 return Input.DONE
             for event in watch:
                 heard = True
@@ -269,7 +319,7 @@ class Reflector(Generic[T]):
             with self._lock:
                 self._open_watch = None
             watch.stop()
-        if self._clock() - began < BRIEF_SECONDS:
+        if self._clock() - began < BRIEF_SECONDS and not self._is_outdated:
             metrics.watch_restarts.labels(str(self._resource), Input.BRIEF.value).inc()
             return Input.BRIEF
         return Input.DONE if heard else Input.QUIET

@@ -397,6 +397,15 @@ def test_the_lease_is_watched_for_a_few_seconds_at_a_time(connection: Connection
     assert seconds == {LEASES: 5.0, NODES: 30.0}
 
 
+def test_all_kinds_of_one_server_share_what_they_find_out_of_its_etcd(connection: Connection) -> None:
+    factory = InformerFactory(connection)
+    kinds: tuple[ResourceType[Any], ...] = (NODES, POD_GROUPS, LEASES)
+    assert len({id(factory.informer(of)._reflector._restores) for of in kinds}) == 1
+    assert InformerFactory(connection).informer(NODES)._reflector._restores not in [
+        factory.informer(of)._reflector._restores for of in kinds
+    ]
+
+
 @pytest.mark.parametrize("may_be", [True, False])
 def test_an_optional_kind_that_we_may_not_read(server: FakeAPIServer, informer: Start, may_be: bool) -> None:
     """It counts as absent where that was said, and only there."""

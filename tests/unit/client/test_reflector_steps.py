@@ -35,6 +35,7 @@ from extender.client.reflector import (
     REFUSED_SECONDS,
     UNEXPECTED_SECONDS,
     Reflector,
+    Restores,
 )
 from extender.client.store import Store
 
@@ -81,7 +82,10 @@ class Watched:
         self.clock: Clock | None = None
 
     def __iter__(self) -> Iterator[WatchEvent[Any]]:
+        before = self.stops
         for each in self._events:
+            if self.stops > before:
+                return
             if isinstance(each, ApiError):
                 raise each
             if isinstance(each, WatchEvent):
@@ -477,6 +481,94 @@ def test_a_server_that_went_back_is_counted_once(answers: list[Any]) -> None:
     before = restarts("behind")
     assert run(*answers)[-1] == "watch from 4"
     assert restarts("behind") == before + 1
+
+
+AGAIN = [*EMPTY_LIST, "watch from 7"]
+
+
+@pytest.mark.faults
+@pytest.mark.parametrize(
+    ("answers", "story"),
+    [
+        pytest.param(
+            lambda found: [Watched(found, event(ADDED, a_node("late", "6")))],
+            ["watch from 5", *AGAIN],
+            id="of an open watch nothing more counts",
+        ),
+        pytest.param(
+            lambda found: [Watched(ConnectionFailedError("no")), lambda: (found(), page())[1]],
+            [
+                "watch from 5",
+                "failed: no",
+                "back-off retry_after=None longest=10.0",
+                "waits 1",
+                "check",
+                "heard",
+                *AGAIN,
+            ],
+            id="nor does a check that finds the server as far as this kind had come",
+        ),
+        pytest.param(
+            lambda found: [lambda: (found(), Watched(event(ADDED, a_node("late", "6"))))[1]],
+            ["watch from 5", *AGAIN],
+            id="a watch that is only being opened is left",
+        ),
+        pytest.param(
+            lambda found: [Watched(ForbiddenError("no")), lambda: (found(), page(version="6"))[1], Watched()],
+            ["watch from 5", "failed: no", *BACK_OFF, *EMPTY_LIST, "watch from 6", *AGAIN],
+            id="a list that was under way may be of before",
+        ),
+    ],
+)
+def test_what_another_kind_finds_out_of_a_restored_etcd_makes_this_one_list_anew(
+    answers: Callable[[Callable[[], None]], list[Any]], story: list[str]
+) -> None:
+    """A quiet kind would go on from a version that means another history now, and never show what was made before it."""
+    restores = Restores()
+    before = restarts("brief")
+
+    def found() -> None:
+        restores.found(0)
+
+    told = run(page(), *answers(found), page(version="7"), restores=restores)
+    assert told == [*EMPTY_LIST, *story]
+    assert restarts("brief") == before
+
+
+@pytest.mark.faults
+def test_an_open_watch_is_ended_for_what_another_kind_finds() -> None:
+    restores = Restores()
+    stopped: list[int] = []
+
+    def found() -> None:
+        restores.found(0)
+        stopped.append(watched.stops)
+
+    watched = Watched(found)
+    run(page(), watched, restores=restores)
+    assert stopped == [1]
+
+
+@pytest.mark.faults
+@pytest.mark.parametrize(
+    "answers",
+    [
+        pytest.param([page(version="9"), Watched(), page(version="4"), page(version="4")], id="by a check"),
+        pytest.param([page(version="9"), Watched(ForbiddenError("no")), page(version="4")], id="by a list"),
+    ],
+)
+def test_what_one_kind_finds_all_are_told_once(answers: list[Any]) -> None:
+    restores, told = Restores(), [0]
+
+    def tell() -> None:
+        told[0] += 1
+
+    restores.on_found(tell)
+    story = run(*answers, Watched(), page(version="4"), Watched(), restores=restores)
+    assert (restores.count, told) == (1, [1])
+    assert story.count("list") == 2
+    assert (restores.found(0), restores.count, told) == (1, 1, [1]), "what another kind found before it listed anew"
+    assert (restores.found(1), restores.count, told) == (2, 2, [2]), "it was restored a second time"
 
 
 @pytest.mark.parametrize(
