@@ -230,7 +230,7 @@ class Reflector(Generic[T]):
         while True:
             page = self._api.list_page(self._resource, limit=PAGE, continue_token=token, **self._selection)
             for item in page.items:
-                self._parts.share(item)
+                self._parts.share(item, self._store.get(item.metadata.key))
                 found[item.metadata.key] = item
                 self._steps.pause_if_due()
             unreadable += page.unreadable
@@ -339,7 +339,7 @@ class Reflector(Generic[T]):
             known = self._store.get(obj.metadata.key)
             if known is not None and _not_newer(obj, known):
                 return
-            self._parts.share(obj)
+            self._parts.share(obj, known)
             self._changes.changed(self._store.put(obj), obj)
 
     def _take_deleted(self, obj: T | Unreadable) -> None:

@@ -15,9 +15,9 @@ from msgspec.structs import force_setattr
 
 from extender.api import codec, corev1
 
-MOST_KNOWN = 2_048
-"""Different parts of one generation: what is in no two objects, as conditions with their times, must not pile up."""
-MOST_BYTES = 1024 * 1024
+MOST_KNOWN = 512
+"""Different parts of one generation: what is in no two objects, as conditions with their texts, must not pile up over hours."""
+MOST_BYTES = 256 * 1024
 """Of one generation, likewise: one pod's annotation may have 256 KiB, and be another one each moment."""
 
 META = ("labels", "annotations", "owner_references", "finalizers")
@@ -72,27 +72,32 @@ class SharedParts:
     def __init__(self) -> None:
         self._known: defaultdict[str, Generations] = defaultdict(Generations)
 
-    def share(self, obj: object) -> None:
-        """Puts equal parts in place of the object's own. It must not have been handed out yet; others may have the parts."""
+    def share(self, obj: object, before: Any = None) -> None:
+        """Puts equal parts in place of the object's own. It must not have been handed out yet; others may have the parts.
+
+        before: what was known under its name. What a version has in common with it is not looked for elsewhere."""
         if isinstance(obj, corev1.Pod):
-            self._share_all(obj.metadata, META)
-            self._share_all(obj.spec, POD_SPEC)
-            self._share_all(obj.status, POD_STATUS)
+            self._share_all(obj.metadata, META, before and before.metadata)
+            self._share_all(obj.spec, POD_SPEC, before and before.spec)
+            self._share_all(obj.status, POD_STATUS, before and before.status)
             _intern(obj.metadata, ("namespace", "generate_name"))
             _intern(obj.spec, ("node_name", "scheduler_name", "priority_class_name", "preemption_policy"))
             _intern(obj.status, ("phase", "nominated_node_name"))
         elif isinstance(obj, corev1.Node):
-            self._share_all(obj.metadata, ("annotations",))
-            self._share_all(obj.spec, ("taints",))
-            self._share_all(obj.status, NODE_STATUS)
-            images = tuple(map(self._known["image"].same, obj.status.images))
+            self._share_all(obj.metadata, ("annotations",), before and before.metadata)
+            self._share_all(obj.spec, ("taints",), before and before.spec)
+            self._share_all(obj.status, NODE_STATUS, before and before.status)
+            images = before.status.images if before is not None else ()
+            if images != obj.status.images:
+                images = tuple(map(self._known["image"].same, obj.status.images))
             force_setattr(obj.status, "images", images)
 
-    def _share_all(self, owner: Struct, fields: tuple[str, ...]) -> None:
+    def _share_all(self, owner: Struct, fields: tuple[str, ...], before: Struct | None) -> None:
         for field in fields:
             part = getattr(owner, field)
             if part:
-                force_setattr(owner, field, self._known[field].same(part))
+                earlier = getattr(before, field) if before is not None else None
+                force_setattr(owner, field, earlier if earlier == part else self._known[field].same(part))
             elif part == _EMPTY:
                 force_setattr(owner, field, _EMPTY)
 

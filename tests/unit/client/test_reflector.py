@@ -78,6 +78,11 @@ def informer(connection: Connection) -> Iterator[Callable[..., tuple[Informer[An
 Start = Callable[..., tuple[Informer[Any], Told]]
 
 
+def await_watches(server: FakeAPIServer, count: int) -> None:
+    """What was listed before a watch is taken in by then, and said of the kind."""
+    server.await_calls(count, lambda method, path: request_of(method, path) == "watch")
+
+
 def test_pages_are_joined_and_the_watch_goes_on_from_there(server: FakeAPIServer, informer: Start) -> None:
     server.lists.extend([page(node("a"), version="5", next="token"), page(node("b"), version="5")])
     server.watches.append(Answer(lines=[event("ADDED", node("c", "6"))], hang=True))
@@ -254,6 +259,7 @@ def test_what_is_forbidden_says_so_and_is_asked_for_again(server: FakeAPIServer,
     made, told = informer()
     server.await_calls(1)
     told.wait("+a")
+    await_watches(server, 1)
     assert made.state.ok
 
 
@@ -265,6 +271,7 @@ def test_an_optional_kind_that_is_not_served_counts_as_synced_and_may_come(
     made, told = informer(POD_GROUPS, optional=True)
     assert made.wait_for_sync(5)
     told.wait("+g")
+    await_watches(server, 1)
     assert made.state.served
 
 
@@ -292,6 +299,7 @@ def test_a_refusal_that_passes_empties_nothing(
     server.watches.extend([refusal, Answer(hang=True)])
     made, told = informer(POD_GROUPS, optional=True, may_be_forbidden=True)
     told.wait("+a", "+b")
+    await_watches(server, 2)
     assert (made.state.ok, made.state.served, made.state.reason) == (True, True, "")
 
 
@@ -311,6 +319,7 @@ def test_a_kind_that_is_refused_for_long_counts_as_absent_until_it_is_back(
     assert back.until is not None
     back.until.set()
     told.wait("+a", "-a", "+b")
+    await_watches(server, 2)
     assert made.state.served
 
 

@@ -91,3 +91,50 @@ def test_versions_of_one_large_part_do_not_pile_up() -> None:
         parts.share(pod)
     assert 1 < len(parts._known["annotations"]) <= 2 * shared_parts.MOST_BYTES / 200_000
     assert len(parts._known["labels"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("raw", "type_", "parts_of"),
+    [
+        pytest.param(
+            _pod("one", annotations={"a": "b"}),
+            corev1.Pod,
+            lambda pod: (pod.metadata.labels, pod.metadata.annotations, pod.spec.containers, pod.status.conditions),
+            id="a pod",
+        ),
+        pytest.param(
+            {
+                "metadata": {"name": "one", "annotations": {"a": "b"}},
+                "spec": {"taints": [{"key": "k", "effect": "NoSchedule"}]},
+                "status": {"images": [{"names": ["base:v1"]}, {"names": ["base:v2"]}], "allocatable": {"cpu": "8"}},
+            },
+            corev1.Node,
+            lambda node: (node.metadata.annotations, node.spec.taints, node.status.allocatable, node.status.images),
+            id="a node",
+        ),
+    ],
+)
+def test_a_version_has_what_it_has_in_common_with_the_one_before_however_long_that_is_known(
+    raw: dict[str, Any], type_: Any, parts_of: Any
+) -> None:
+    before, again = _decoded(raw, raw, type_=type_)
+    SharedParts().share(before)
+    SharedParts().share(again, before)  # that has forgotten all
+    assert [id(part) for part in parts_of(again)] == [id(part) for part in parts_of(before)]
+    assert again == before
+
+
+def test_what_a_version_has_anew_is_its_own() -> None:
+    before, changed = _decoded(_pod("one"), _pod("one", labels={"app": "db"}))
+    SharedParts().share(before)
+    SharedParts().share(changed, before)
+    assert (before.metadata.labels, changed.metadata.labels) == ({"app": "web"}, {"app": "db"})
+
+
+def test_images_that_a_node_has_anew_are_its_own() -> None:
+    before, changed = _decoded(
+        *({"metadata": {"name": "one"}, "status": {"images": [{"names": [name]}]}} for name in ("base:v1", "base:v2")),
+        type_=corev1.Node,
+    )
+    SharedParts().share(changed, before)
+    assert changed.status.images[0].names == ("base:v2",)
