@@ -48,6 +48,9 @@ ANSWER_GRACE = 2.0  # what came in meanwhile is answered
 HOLDS_A_WRITE = frozenset(STALLS)
 WRITE_PARTS = frozenset((EXTENDER, API, SERVER))
 WRITE_GRACE = 2.0  # what lay on the line arrives
+# An API server that has just begun to serve knows no roles yet, and forbids what has lain with it since before: it is ready within 15 s,
+# and a request may be on its way for 30.
+UNREADY_SECONDS = 45.0
 
 BLINDS = frozenset(
     (*STALLS, *ENDS, "failing reads", "disturbed watches", "cut watches", "compact etcd", "full etcd", "role without a rule")
@@ -167,6 +170,14 @@ class Excuses:
     def of_a_write(self, replica: str, at: float) -> bool:
         """Whether it may have lain on its line, or in a program that stood still. No client can take that back."""
         return _overlaps(self._writes[replica], at - WRITE_GRACE, at)
+
+    def of_a_forbidden_write(self, replica: str, at: float) -> bool:
+        """Whether it may have been sent long before, to an API server that ended or stood still. It has changed nothing."""
+        return _overlaps(self._unready[replica], at - UNREADY_SECONDS, at)
+
+    @cached_property
+    def _unready(self) -> Mapping[str, Spans]:
+        return {replica: self._spans(replica, (*ENDS, *STALLS), frozenset((SERVER,))) for replica in REPLICAS}
 
     @cached_property
     def _writes(self) -> Mapping[str, Spans]:

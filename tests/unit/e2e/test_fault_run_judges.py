@@ -199,10 +199,24 @@ def restored(run: Written, *, to: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("code", "wrong"), [(200, 1), (403, 0)], ids=["it is a write", "it was forbidden, and is none"]
+    ("code", "fault", "wrong"),
+    [
+        pytest.param(200, None, 1, id="it is a write"),
+        pytest.param(403, None, 1, id="it was forbidden, and should not have been tried"),
+        pytest.param(403, (20, 21, "kill", "kube-apiserver-first"), 0, id="forbidden by a server that has just begun"),
+        pytest.param(200, (20, 21, "kill", "kube-apiserver-first"), 1, id="that server let it in"),
+        pytest.param(403, (20, 21, "kill", "kube-apiserver-second"), 1, id="the other server had ended"),
+        pytest.param(403, (20, 21, "kill", "etcd"), 0, id="its etcd had ended"),
+        pytest.param(403, (20, 21, "kill", "first extender"), 1, id="a writer that had ended did not try before"),
+        pytest.param(403, (2, 3, "kill", "kube-apiserver-first"), 1, id="that server has long begun"),
+    ],
 )
-def test_a_write_without_the_lease(code: int, wrong: int, run: Written) -> None:
+def test_a_write_without_the_lease(
+    code: int, fault: tuple[float, float, str, str] | None, wrong: int, run: Written
+) -> None:
     run.lease(50, "second")
+    if fault is not None:
+        run.fault(*fault)
     what = {"resource": "pods", "subresource": "status", "namespace": "default", "name": "web-0"}
     run.audited(60, "first", "patch", what, responseStatus={"code": code})
     assert len([each for each in run.judged() if each.startswith("only the leader writes")]) == wrong

@@ -1,8 +1,8 @@
 """Only the replica that holds the Lease writes: the API servers' audit logs against every version of the Lease.
 
 Not judged: a write of a replica whose own line was held, or whose program or server stood still. No client can take that back. Nor
-one that was forbidden, which is none: an API server that has just begun to serve knows no roles yet, and so refuses what has lain with it
-since before, while its etcd was away perhaps.
+one that its API server forbade after a fault of that server: one that has just begun to serve knows no roles yet, and so refuses what has
+lain with it since before, while its etcd was away perhaps.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def writes_without_the_lease(past: Past) -> list[str]:
         writer = call["writer"].removesuffix(EXTENDER)
         if writer == call["writer"] or call["verb"] not in WRITES or call["resource"] not in OF_PODS:
             continue
-        if call["code"] == FORBIDDEN:
+        if call["code"] == FORBIDDEN and past.excuses.of_a_forbidden_write(writer, call["at"]):
             continue
         led = past.leaders.between(call["at"] - ARRIVAL_SECONDS, call["at"] + ARRIVAL_SECONDS)
         if writer not in led and not past.excuses.of_a_write(writer, call["at"]):
