@@ -4,12 +4,13 @@ of one of them."""
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import tempfile
 import tomllib
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.mutation.tree import copy_tree
@@ -21,7 +22,7 @@ SECONDS = 300.0
 @dataclass(frozen=True)
 class Mutation:
     """removed, added: texts; the first is in the file once. test: as pytest takes it; also: others that each fail too. fault: its number in
-    docs/reliability.md, or 0."""
+    docs/reliability.md, or 0. environment: variables for the tests, where it takes what is shipped to see it, as KUBELET_SCALE=1."""
 
     breaks: str
     file: str
@@ -30,6 +31,7 @@ class Mutation:
     test: str
     fault: int = 0
     also: Sequence[str] = ()
+    environment: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def tests(self) -> tuple[str, ...]:
@@ -46,7 +48,7 @@ class Mutation:
         before = path.read_text()
         path.write_text(before.replace(self.removed, self.added))
         try:
-            return all(run_pytest(tree, test).returncode == 1 for test in self.tests)
+            return all(run_pytest(tree, test, environment=self.environment).returncode == 1 for test in self.tests)
         finally:
             path.write_text(before)
 
@@ -58,10 +60,15 @@ class Mutation:
         )
 
 
-def run_pytest(tree: Path, *tests: str, seconds: float = SECONDS) -> subprocess.CompletedProcess[str]:
+def run_pytest(
+    tree: Path, *tests: str, seconds: float = SECONDS, environment: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
     """These tests in that tree; it ends with 0 where all pass, with 1 where one fails. Raises TimeoutExpired."""
     command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "--tb=short", *tests]
-    return subprocess.run(command, cwd=tree, capture_output=True, text=True, timeout=seconds, check=False)
+    variables = {**os.environ, **(environment or {})}
+    return subprocess.run(
+        command, cwd=tree, env=variables, capture_output=True, text=True, timeout=seconds, check=False
+    )
 
 
 def mutations() -> list[Mutation]:
