@@ -527,6 +527,8 @@ def test_every_judge_has_a_planted_fault() -> None:
         pytest.param(
             a_start_that_failed, fault(70, 75, "little memory", "first"), id="a start that failed for want of memory"
         ),
+        pytest.param(a_start_that_failed, fault(70, 75, "few threads", "first"), id="for want of threads"),
+        pytest.param(a_start_that_failed, fault(70, 75, "few descriptors", "first"), id="for want of descriptors"),
     ],
 )
 def test_a_fault_excuses_what_follows_from_it(run: Written, plant: Callable[[Written], None], fault: Json) -> None:

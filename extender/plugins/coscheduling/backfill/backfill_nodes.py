@@ -69,7 +69,10 @@ def choose_nodes(
     most: int,
     but: frozenset[str] = frozenset(),
 ) -> Choice | None:
-    """At most `most` nodes, and none of `but`; None where no domain would hold the gang on so few, however empty."""
+    """At most `most` nodes, and none of `but`; None where no domain would hold the gang on so few, however empty, and where it asks for
+    no member, as one whose PodGroup has gone."""
+    if not request.needed:
+        return None
     promised = with_pods(snapshot, request.promised).list()
     emptied = [_emptied(node) for node in promised]
     kinds = _kinds(request, promised, emptied, judge, but)

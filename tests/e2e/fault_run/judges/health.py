@@ -1,6 +1,6 @@
 """The extenders themselves: no exception that was not expected, no memory, descriptor or held call that stays, few lists.
 
-What a lack of memory or of descriptors makes them raise is excused, while it lasts and a moment longer.
+What a lack of memory, of descriptors or of threads makes them raise is excused, while it lasts and a moment longer.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ COUNTERS = (
     "gang_extender_plugin_errors_total",
     "gang_extender_impossible_transitions_total",
 )
-LACK = ("little memory", "few descriptors")
+LACK = ("little memory", "few descriptors", "few threads")
 LACK_SECONDS = 30.0  # after it: what failed for it is tried again, and a program that ended starts anew
 MEMORY_SHARE, MEMORY_BYTES = 1.5, 64 * 2**20
 LONG_SECONDS, LONG_SHARE, LONG_BYTES, LONG_DESCRIPTORS = 900.0, 1.1, 12 * 2**20, 12  # of one that has lived for so long

@@ -75,6 +75,11 @@ def test_at_most_so_many_nodes(most: int, found: set[str] | None) -> None:
     assert (choice.nodes if choice is not None else None) == found
 
 
+@pytest.mark.parametrize("spec", [{}, {"topologySpreadConstraints": SPREAD}], ids=["by room", "one by one"])
+def test_for_a_gang_that_asks_for_no_member_none_is_chosen(spec: dict[str, Any]) -> None:
+    assert chosen([node("n0"), node("n1")], [], replace(gang(2, spec=spec), needed=0)) is None
+
+
 def test_where_the_freest_nodes_are_too_small_larger_ones_are_taken() -> None:
     nodes = [node("small", "2"), node("large", "8")]
     pods = [on("large", "8")]

@@ -182,6 +182,14 @@ def test_a_gang_that_no_free_room_would_help_gets_none(story: Story) -> None:
     assert story.owner == "g"
 
 
+def test_a_gang_whose_pod_group_has_gone_gets_none(story: Story) -> None:
+    story.gang("g")
+    story.after(299)
+    story.w.plugin.on_pod_group(pod_group("g", min_member=4), None)
+    assert story.after(1) is None
+    assert story.w.verdicts[-1] != "the gang is first in line"
+
+
 def test_a_gang_for_which_the_nodes_are_too_few_gets_none(world: Make) -> None:
     story = Story(world, BackfillRules(300, 600, 25))
     story.gang("g")
