@@ -316,7 +316,7 @@ class _Assembly:
             return self._first.reject_waiting_pod(pod.uid)
 
         self._pods = pods = PodHandlers(self._cache, self._nominator, [coscheduling], reject_waiting_pod)
-        watch_in_tree_groups(informers, coscheduling)
+        watch_in_tree_groups(informers, coscheduling, self._verdicts.on_pod_group)
         watch_foreign_groups(informers, coscheduling)
         watch_volumes(informers, coscheduling.on_volumes)
         informers.informer(PODS).add_handler(pods)
@@ -328,6 +328,7 @@ class _Assembly:
         pod_groups = informers.informer(POD_GROUPS, optional=True)
         pod_groups.add_handler(ObjectHandlers(coscheduling.on_pod_group))
         pod_groups.add_handler(ObjectHandlers(self._pod_groups.on_pod_group))
+        pod_groups.add_handler(ObjectHandlers(self._verdicts.on_pod_group))
         informers.informer(NAMESPACES)
         informers.informer(POD_DISRUPTION_BUDGETS, optional=True)
         lease = self._configuration.leader_lease

@@ -18,15 +18,20 @@ Changed = Callable[[PodGroup | None, PodGroup | None], None]
 Find = Callable[[str], PodGroup | None]
 
 
-def watch_in_tree_groups(informers: InformerFactory, coscheduling: Coscheduling | None) -> None:
-    """Before the informers start. A kind that we may not read counts as one that is not served, which is told once."""
+def watch_in_tree_groups(informers: InformerFactory, coscheduling: Coscheduling | None, *others: Changed) -> None:
+    """Before the informers start. A kind that we may not read counts as one that is not served, which is told once. others: are told of
+    the groups as well, after the plugin."""
     if coscheduling is None or not coscheduling.manager.labels.in_tree:
         return
     newer = informers.informer(IN_TREE_POD_GROUPS, optional=True, may_be_forbidden=True)
     older = informers.informer(IN_TREE_POD_GROUPS_1_36, optional=True, may_be_forbidden=True)
     composites = informers.informer(COMPOSITE_POD_GROUPS, optional=True, may_be_forbidden=True)
     composites.add_handler(ObjectHandlers(coscheduling.on_composite_pod_group))
-    changed = coscheduling.on_pod_group
+
+    def changed(old: PodGroup | None, new: PodGroup | None) -> None:
+        for tell in (coscheduling.on_pod_group, *others):
+            tell(old, new)
+
     newer.add_handler(ObjectHandlers(falling_back(changed, older.store.get)))
     older.add_handler(ObjectHandlers(unless_in(newer.store.get, changed)))
 

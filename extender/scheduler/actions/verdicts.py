@@ -116,6 +116,18 @@ class GroupVerdicts:
         with self._lock:
             self._last.pop((key, False), None)
 
+    def on_pod_group(self, old: OwnPodGroup | None, new: OwnPodGroup | None) -> None:
+        """As the watch has it. Of one that has gone nothing is kept, and nothing more is written."""
+        if old is None or (new is not None and new.metadata.uid == old.metadata.uid):
+            return
+        uid = old.metadata.uid
+        with self._lock:
+            for said in ((uid, False), (uid, True)):
+                self._last.pop(said, None)
+                self._unwritten.pop(said, None)
+            self._started.pop(uid, None)
+        self.writer.gone(uid)
+
     def tick(self) -> None:
         """About once a second: what could not be written is tried again."""
         leading, now = self._leading(), self._clock()

@@ -134,7 +134,6 @@ class PodGroupController:
         if new is None:
             if old is not None:
                 self._forget(old.key)
-                self._writer.gone(old.metadata.uid)
             return
         if old is not None and _asks_and_says(old) == _asks_and_says(new):
             return

@@ -95,6 +95,7 @@ class PodGroupStatusWriter:
         with self._lock:
             self._newest.pop(uid, None)
             self._written.pop(uid, None)
+        self.awaited.discard(uid)
 
     def forget(self) -> None:
         """Another replica may write from now on."""

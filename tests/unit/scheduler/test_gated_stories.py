@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 
 from extender.api import corev1
-from extender.client.interface import PODS
+from extender.client.interface import IN_TREE_POD_GROUPS, POD_GROUPS, PODS, ResourceType
+from extender.config.defaults import behind_profile
+from extender.config.plugin_args import CoschedulingArgs
 from extender.config.types import ExtenderConfiguration, KubeSchedulerProfile
 from extender.scheduler.factory import _most_nodes_offered
 from tests.unit.scheduler.conftest import SECONDS, Bench, running
@@ -72,6 +74,32 @@ def test_a_gang_without_room_stays_gated_and_its_group_says_why(bench: Bench) ->
     assert all(now(bench, pod).gated for pod in members)
     bench.node("n2", cpu="1")
     bench.until(lambda: not any(now(bench, pod).gated for pod in members), "the gates are gone")
+
+
+@pytest.mark.parametrize(
+    ("resource", "spec"),
+    [
+        pytest.param(POD_GROUPS, {"minMember": 2}, id="ours"),
+        pytest.param(IN_TREE_POD_GROUPS, {"schedulingPolicy": {"gang": {"minCount": 2}}}, id="kube-scheduler's own"),
+    ],
+)
+def test_of_a_group_that_has_gone_nothing_is_remembered_that_it_was_told(
+    resource: ResourceType[Any], spec: dict[str, Any]
+) -> None:
+    in_tree = {"Coscheduling": CoschedulingArgs(in_tree_pod_groups=True)}
+    profile = replace(behind_profile("default-scheduler"), plugin_config=in_tree)
+    with running(ExtenderConfiguration(profiles=(profile,))) as bench:
+        said = bench.scheduler._dependencies.verdicts._last
+        bench.node("n1", cpu="1")
+        bench.api.create(resource, {"metadata": {"name": "g"}, "spec": spec})
+        bench.until(lambda: bench.store(resource).get("default/g") is not None, "the group is seen")
+        own: dict[str, Any] = {} if resource is POD_GROUPS else {"schedulingGroup": {"podGroupName": "g"}}
+        members = [bench.pod(f"p{i}", "g" if resource is POD_GROUPS else "", **GATED, **own) for i in range(2)]
+        bench.until(lambda: bool(said), "it is told that there is no room")
+        for pod in members:
+            bench.api.delete(PODS, pod.name, pod.namespace)
+        bench.api.delete(resource, "g", "default")
+        bench.until(lambda: not said, "that is forgotten")
 
 
 def test_a_gang_of_labels_says_why_on_a_member(bench: Bench) -> None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sized
+from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from extender.client.embedded import EmbeddedAPI
 from extender.client.errors import ConnectionFailedError, ForbiddenError, TooManyRequestsError
@@ -332,3 +334,49 @@ def test_what_is_to_be_written_is_left_to_the_next_leader(told: Told) -> None:
     told.verdicts._pool.flush()
     assert told.conditions() == []
     assert told.verdicts.writer.awaited == set()
+
+
+def kept(told: Told) -> int:
+    """What is remembered of PodGroups."""
+    verdicts, writer = told.verdicts, told.verdicts.writer
+    collections: tuple[Sized, ...] = (
+        verdicts._last,
+        verdicts._started,
+        verdicts._unwritten,
+        writer._newest,
+        writer._written,
+        writer.awaited,
+    )
+    return sum(map(len, collections))
+
+
+def test_of_a_pod_group_that_has_gone_nothing_is_kept_and_nothing_more_is_written(told: Told) -> None:
+    told.say(STARTS, replace(NO_ROOM, disrupted=True))
+    decide(told, TOO_FEW)
+    assert kept(told) > 4
+    told.verdicts.on_pod_group(told.group, None)
+    assert kept(told) == 0
+    before = told.conditions()
+    told.passes(WAITING_SECONDS)
+    assert told.conditions() == before
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        pytest.param(False, True, id="it is seen first"),
+        pytest.param(True, True, id="it changes"),
+    ],
+)
+def test_of_one_that_is_there_what_was_said_is_kept(told: Told, *, old: bool, new: bool) -> None:
+    told.say(STARTS)
+    before = kept(told)
+    told.verdicts.on_pod_group(told.group if old else None, told.group if new else None)
+    assert kept(told) == before > 0
+
+
+def test_one_made_anew_under_its_name_is_another(told: Told) -> None:
+    told.say(STARTS)
+    meta = structs.replace(told.group.metadata, uid="another")
+    told.verdicts.on_pod_group(told.group, structs.replace(told.group, metadata=meta))
+    assert kept(told) == 0

@@ -112,7 +112,9 @@ class Cluster:
     def drop(self, name: str = "g") -> None:
         """The PodGroup is deleted, and the watch shows it."""
         self.api.delete(POD_GROUPS, name, "default")
-        self.controller.on_pod_group(self.store.remove(f"default/{name}"), None)
+        gone = self.store.remove(f"default/{name}")
+        self.controller.on_pod_group(gone, None)
+        self.verdicts.on_pod_group(gone, None)
 
     def put(self, *names: str, node: str = "", phase: str = "Pending", scheduler: str = OURS, group: str = "g") -> None:
         for name in names:
@@ -209,6 +211,7 @@ def test_nothing_is_kept_of_a_pod_group_that_is_deleted(cluster: Cluster) -> Non
     assert len(writer._newest) == len(writer._written) == 1
     cluster.drop()
     assert len(writer._newest) == len(writer._written) == 0
+    assert len(cluster.verdicts._last) == len(cluster.verdicts._started) == 0
 
 
 def test_a_gang_that_comes_and_starts_costs_one_patch(cluster: Cluster) -> None:
