@@ -28,7 +28,7 @@ from tests.e2e.fault_run.owners import Owners
 from tests.e2e.fault_run.preemption_check import PreemptionCheck
 from tests.e2e.fault_run.put_right import put_right
 from tests.e2e.fault_run.rig import Rig
-from tests.e2e.fault_run.volumes import Provisioner, Volumes
+from tests.e2e.fault_run.volumes import Provisioner, Volumes, remove_unused
 
 QUIET_SECONDS = 12.0  # longer than kube-scheduler's longest back-off, and than a denial
 CALM_SECONDS = 120.0
@@ -85,6 +85,7 @@ class Load:
             (3, self._owners.make_the_group_anew),
             (4, self._owners.ask_for_less),
             (6, self._owners.admit),
+            (2, lambda: remove_unused(self._cluster.api)),
             *([(20, self._hostile.act)] if self._hostile else []),
         )
         until = time.monotonic() + seconds
@@ -215,6 +216,12 @@ class Load:
             self._delete_pod(gang, name)
         if not gang.lightweight:  # last, as owners do it: a fraction of a deleted group has no owner
             self._cluster.delete_pod_group(gang.name, namespace=gang.namespace)
+        self._remove_budget(gang)
+
+    def _remove_budget(self, gang: Gang) -> None:
+        for budget in [each for each in self._budgets if (each.namespace, each.name) == (gang.namespace, gang.name)]:
+            self._budgets.remove(budget)
+            budget.remove(self._cluster.api)
 
     def _delete_pod(self, gang: Gang, name: str) -> None:
         with suppress(Refused):

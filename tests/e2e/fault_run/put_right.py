@@ -12,7 +12,7 @@ from tests.e2e import api as paths
 from tests.e2e.api import Json, Refused
 from tests.e2e.cluster import Cluster
 from tests.e2e.fault_run.admission import held_back
-from tests.e2e.fault_run.budgets import Budget
+from tests.e2e.fault_run.budgets import ALL_BUDGETS, Budget
 from tests.e2e.fault_run.kinds import Gang
 from tests.e2e.fault_run.nodes import Nodes
 
@@ -38,6 +38,9 @@ def put_right(
         for name in gang.pods.keys() - there:
             gang.make_member(cluster, gang.pods[name], name)
         gang.queued = gang.queued or any(held_back(pods[gang.namespace, name]) for name in there)
+    ended = {(gang.namespace, gang.name) for gang in over}
+    for namespace, name in {_key(budget) for budget in cluster.api.items(ALL_BUDGETS)} & ended:
+        Budget(namespace, name, {}).remove(cluster.api)
     for budget in budgets:
         with suppress(Refused):  # it is there
             budget.make(cluster.api)

@@ -17,7 +17,7 @@ from extender.client.connection import Connection
 from extender.client.errors import ApiError
 from extender.plugins.volume_binding.matching import SELECTED_NODE
 from extender.simulation.volume_controller import VolumeController
-from tests.e2e.api import CSI_NODES, Api, Json, Refused
+from tests.e2e.api import ALL_PODS, CSI_NODES, Api, Json, Refused
 from tests.e2e.cluster import Cluster
 from tests.e2e.fault_run.wishes import ZONE
 from tests.e2e.storage import CLASSES, HOSTNAME, VOLUMES
@@ -51,6 +51,17 @@ def make_claim(api: Api, namespace: str, pod: str, storage_class: str) -> None:
     except Refused as refused:
         if refused.code != 409:
             raise
+
+
+def remove_unused(api: Api) -> None:
+    """Claims of pods that have gone, and their volumes, as the garbage collector and the provisioner do. Not while pods are made, which
+    may find theirs again."""
+    pods = {f"{_key(pod)}-{NAME}" for pod in api.items(ALL_PODS)}
+    for claim in api.items(ALL_CLAIMS):
+        if _key(claim) not in pods:
+            _remove_claim(api, claim)
+            if volume := claim["spec"].get("volumeName"):
+                _remove(api, f"{VOLUMES}/{volume}")
 
 
 @dataclass(frozen=True)
@@ -128,8 +139,7 @@ class Provisioner:
         self._cluster.delete_all_pods()
         api = self._cluster.api
         for claim in api.items(ALL_CLAIMS):
-            meta = claim["metadata"]
-            _remove(api, f"/api/v1/namespaces/{meta['namespace']}/persistentvolumeclaims/{meta['name']}")
+            _remove_claim(api, claim)
         for path in (VOLUMES, CSI_NODES, CLASSES):
             for obj in api.items(path):
                 _remove(api, f"{path}/{obj['metadata']['name']}")
@@ -151,6 +161,11 @@ class Provisioner:
             if SELECTED_NODE in meta.get("annotations", {}) and not named:
                 path = f"/api/v1/namespaces/{meta['namespace']}/persistentvolumeclaims/{meta['name']}"
                 self._cluster.api.patch(path, {"metadata": {"annotations": {SELECTED_NODE: None}}})
+
+
+def _remove_claim(api: Api, claim: Json) -> None:
+    meta = claim["metadata"]
+    _remove(api, f"{CLAIMS.format(namespace=meta['namespace'])}/{meta['name']}")
 
 
 def _remove(api: Api, path: str) -> None:
