@@ -14,7 +14,7 @@ from extender.api.metav1 import LabelSelector
 from extender.framework.aggregate import aggregate
 from extender.framework.resource import Resource
 from extender.framework.selector_errors import label_selector_error
-from extender.framework.shared_requests import requested_by
+from extender.framework.shared_requests import Requested, requested_by
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,14 +146,18 @@ class PodInfo:
         return affinity is not None and (affinity.pod_affinity is not None or affinity.pod_anti_affinity is not None)
 
     @cached_property
+    def _requested(self) -> Requested:
+        return requested_by(self.pod)
+
+    @cached_property
     def requests(self) -> Resource:
         """What the node's accounting counts for it: PodRequests with status."""
-        return requested_by(self.pod).accounted
+        return self._requested.accounted
 
     @cached_property
     def non_zero_requests(self) -> tuple[int, int]:
         """(milliCPU, bytes) with the defaults of 100m and 200Mi where nothing is asked for."""
-        return requested_by(self.pod).non_zero
+        return self._requested.non_zero
 
     @cached_property
     def host_ports(self) -> tuple[corev1.ContainerPort, ...]:

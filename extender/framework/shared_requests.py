@@ -1,12 +1,13 @@
 """What pods ask for, summed up once for all pods that have the same parts: the pods of a Deployment share them as objects.
 
-PodInfo asks; client/shared_parts is what makes equal parts one object. Of 150,000 pods some hundred kinds are summed up, and kept.
-kube-scheduler has no counterpart: it sums up each pod.
+PodInfo asks, and holds the answer; client/shared_parts is what makes equal parts one object. Of 150,000 pods some hundred kinds are summed
+up, and each goes with the last pod of its kind. kube-scheduler has no counterpart: it sums up each pod.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from weakref import WeakValueDictionary
 
 from extender.api import corev1
 from extender.framework.pod_requests import Amounts, pod_level_requests_set, pod_requests, resize_infeasible
@@ -19,24 +20,26 @@ from extender.framework.resource import (
 )
 
 NON_ZERO_DEFAULTS: Amounts = {CPU: DEFAULT_MILLI_CPU_REQUEST, MEMORY: DEFAULT_MEMORY_REQUEST}
-MOST_KNOWN = 4_096  # kinds of pods; beyond it is begun anew
-MOST_PARTS = 64  # containers, ports and resources of a kind that is kept: one pod may have thousands
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, weakref_slot=True)
 class Requested:
-    """accounted: what counts on its node; not to be changed. non_zero: milliCPU and bytes, 100m and 200Mi where nothing is asked for."""
+    """accounted: what counts on its node; not to be changed. non_zero: milliCPU and bytes, 100m and 200Mi where nothing is asked for.
+
+    parts: what came to that, kept beside it: while this is there, so are their ids."""
 
     accounted: Resource
     non_zero: tuple[int, int]
+    parts: tuple[object, ...]
 
 
-# By the identity of all that is read of a pod. The parts are kept beside what came of them: while an entry is here, so are its ids.
-_known: dict[tuple[object, ...], tuple[tuple[object, ...], Requested]] = {}
+# By the identity of all that is read of a pod, as long as a pod of the kind holds it.
+_known: WeakValueDictionary[tuple[object, ...], Requested] = WeakValueDictionary()
 
 
 def requested_by(pod: corev1.Pod) -> Requested:
-    """From any thread: two that sum up the same kind at once come to the same."""
+    """To be held as long as the pod is: others of its kind find it then. From any thread: two that sum up the same kind at once come to
+    the same."""
     spec, status = pod.spec, pod.status
     parts = (
         spec.containers,
@@ -49,16 +52,10 @@ def requested_by(pod: corev1.Pod) -> Requested:
         status.allocated_resources,
     )
     key = (*map(id, parts), resize_infeasible(pod))
-    known = _known.get(key)
-    if known is not None:
-        return known[1]
-    found = Requested(Resource.from_amounts(pod_requests(pod, use_status=True)), _non_zero(pod))
-    containers = (*spec.containers, *spec.init_containers)
-    if len(containers) + sum(len(each.ports) for each in containers) + len(found.accounted.scalar) > MOST_PARTS:
-        return found
-    if len(_known) >= MOST_KNOWN:
-        _known.clear()
-    _known[key] = parts, found
+    found = _known.get(key)
+    if found is None:
+        found = Requested(Resource.from_amounts(pod_requests(pod, use_status=True)), _non_zero(pod), parts)
+        _known[key] = found
     return found
 
 

@@ -9,6 +9,7 @@ import pytest
 from extender.api import corev1
 from extender.api.codec import convert
 from extender.client.shared_parts import SharedParts
+from extender.framework import shared_requests
 from extender.framework.pod_info import PodInfo
 from extender.framework.shared_requests import requested_by
 
@@ -54,25 +55,19 @@ def test_a_pod_that_asks_for_something_else_has_its_own(other: dict[str, Any], m
     assert requested_by(last) is not requested_by(first)
 
 
-@pytest.mark.parametrize(
-    ("spec", "kept"),
-    [
-        pytest.param({}, True, id="a pod as most are"),
-        pytest.param({"containers": [{"name": f"c{number}"} for number in range(65)]}, False, id="many containers"),
-        pytest.param(
-            {"containers": [{"name": "c", "resources": {"requests": {f"a.b/{number}": "1" for number in range(65)}}}]},
-            False,
-            id="many resources",
-        ),
-        pytest.param(
-            {"containers": [{"name": "c", "ports": [{"containerPort": number} for number in range(1, 66)]}]},
-            False,
-            id="many ports",
-        ),
-    ],
-)
-def test_a_pod_with_thousands_of_parts_is_not_kept_once_it_is_gone(spec: dict[str, Any], kept: bool) -> None:
-    """Four thousand kinds are: at a megabyte each that was all the memory that there is."""
-    (made,) = pods(pod("large") | {"spec": {"containers": [CONTAINER]} | spec})
-    assert (requested_by(made) is requested_by(made)) is kept
-    assert requested_by(made) == requested_by(made)
+def test_the_sum_goes_with_the_last_pod_of_its_kind() -> None:
+    """One pod may have thousands of containers, and other ones each time."""
+    before = len(shared_requests._known)
+    infos = [PodInfo(each) for each in pods(pod("a"), pod("b"))]
+    assert [info.requests.milli_cpu for info in infos] == [2000, 2000]
+    assert len(shared_requests._known) == before + 1
+    infos.pop()
+    assert len(shared_requests._known) == before + 1
+    infos.pop()
+    assert len(shared_requests._known) == before
+
+
+def test_a_pod_holds_what_it_asks_for_whichever_of_it_was_asked_first() -> None:
+    first, second = map(PodInfo, pods(pod("a"), pod("b")))
+    assert first.non_zero_requests == (2000, 1024**3)
+    assert second._requested is first._requested
