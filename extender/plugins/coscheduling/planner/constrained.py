@@ -147,6 +147,8 @@ class Arrangement:
         return trial
 
     def _among(self, number: int) -> int | None:
+        if not self.nodes:
+            return None
         trial = self._trial(number)
         candidates = self._passing[number] & (self._capacity[number] > 0)
         key = np.where(candidates, self._keys(number), _LAST)

@@ -51,6 +51,14 @@ def test_what_does_not_fit_says_why_and_how_many_would(of: PodBuilder, count: in
     assert (verdict.cause, verdict.placed) == (cause, found)
 
 
+@pytest.mark.parametrize("of", [member(), member().pod_anti_affinity(HOSTNAME, GANG)], ids=["by room", "one by one"])
+@pytest.mark.parametrize("needed", [0, 1, 2])
+def test_in_a_cluster_without_nodes_none_has_a_place(of: PodBuilder, needed: int) -> None:
+    """A gang that asks for no member, as one whose PodGroup has gone, is asked about by users too."""
+    answer = plan([], gang(2, of), needed)
+    assert (placed(answer) == {}) if not needed else (refused(answer).cause is Cause.NODES)
+
+
 def shape(info: PodInfo, nodes: Sequence[NodeInfo]) -> Shape:
     trial = JUDGE.begin(info.pod, nodes)
     passing = np.array([status.success for status in trial.filter_all()])
