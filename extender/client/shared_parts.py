@@ -15,10 +15,12 @@ from msgspec.structs import force_setattr
 
 from extender.api import codec, corev1
 
-MOST_KNOWN = 512
-"""Different parts of one generation: what is in no two objects, as conditions with their texts, must not pile up over hours."""
+MOST_NEW = 1_024
+"""Parts between two looks at which are in no two objects: conditions with their texts must not pile up over hours."""
 MOST_BYTES = 256 * 1024
-"""Of one generation, likewise: one pod's annotation may have 256 KiB, and be another one each moment."""
+"""Of their keys, likewise: one pod's annotation may have 256 KiB, and be another one each moment."""
+IN_ONE_OBJECT = 3
+"""References to a part that the table knows and one object has: that of the look itself is among them."""
 
 META = ("labels", "annotations", "owner_references", "finalizers")
 POD_SPEC = (
@@ -41,36 +43,43 @@ NODE_STATUS = ("allocatable", "capacity", "declared_features")
 _EMPTY: dict[str, Any] = {}
 
 
-class Generations:
-    """The parts of one field by their encodings. What no object had since the last generation but one is forgotten."""
+class Parts:
+    """Those of one field by their encodings. What is in no two objects any more is forgotten from time to time."""
 
     def __init__(self) -> None:
-        self._newer: dict[bytes, Any] = {}
-        self._older: dict[bytes, Any] = {}
-        self._bytes = 0  # of the keys of the newer ones
+        self._known: dict[bytes, Any] = {}
+        self._new = self._new_bytes = 0  # since the last look
+        self._look_after = MOST_NEW
 
     def __len__(self) -> int:
-        return len(self._newer) + len(self._older)
+        return len(self._known)
 
     def same(self, part: Any) -> Any:
         """The part that is equal, this one if there is none yet."""
         key = codec.encode(part)
-        known = self._newer.get(key)
+        known = self._known.get(key)
         if known is not None:
             return known
-        known = self._older.pop(key, part)
-        if len(self._newer) >= MOST_KNOWN or self._bytes + len(key) > MOST_BYTES:
-            self._older, self._newer, self._bytes = self._newer, {}, 0
-        self._newer[key] = known
-        self._bytes += len(key)
-        return known
+        if self._new >= self._look_after or self._new_bytes + len(key) > MOST_BYTES:
+            self._forget()
+        self._known[key] = part
+        self._new += 1
+        self._new_bytes += len(key)
+        return part
+
+    def _forget(self) -> None:
+        """As much as is kept may come anew before the next look, so that a part costs no more of it the more there are."""
+        known = self._known
+        self._known = {key: known[key] for key in known if sys.getrefcount(known[key]) > IN_ONE_OBJECT}
+        self._new = self._new_bytes = 0
+        self._look_after = max(MOST_NEW, len(self._known))
 
 
 class SharedParts:
     """Not thread-safe: each reflector has its own, on its one thread."""
 
     def __init__(self) -> None:
-        self._known: defaultdict[str, Generations] = defaultdict(Generations)
+        self._known: defaultdict[str, Parts] = defaultdict(Parts)
 
     def share(self, obj: object, before: Any = None) -> None:
         """Puts equal parts in place of the object's own. It must not have been handed out yet; others may have the parts.

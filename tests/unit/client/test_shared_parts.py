@@ -60,27 +60,52 @@ def test_nodes_share_their_images_one_by_one() -> None:
 
 
 def test_parts_that_are_in_one_pod_only_do_not_pile_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shared_parts, "MOST_KNOWN", 3)
+    monkeypatch.setattr(shared_parts, "MOST_NEW", 3)
     parts = SharedParts()
     pods = _decoded(*(_pod(str(number), labels={"number": str(number)}) for number in range(10)))
     for pod in pods:
         parts.share(pod)
     assert [pod.metadata.labels["number"] for pod in pods] == [str(number) for number in range(10)]
-    assert all(len(known) <= 6 for known in parts._known.values())
+    assert len(parts._known["labels"]) <= 4
 
 
-def test_what_many_pods_have_outlives_any_number_of_parts_that_are_in_one_alone(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_what_two_pods_have_outlives_any_number_of_parts_that_are_in_one_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """A thousand pods that are alike come between others, each with labels of its own."""
-    monkeypatch.setattr(shared_parts, "MOST_KNOWN", 3)
+    monkeypatch.setattr(shared_parts, "MOST_NEW", 3)
     parts = SharedParts()
     alike = _decoded(*(_pod(str(number)) for number in range(10)))
     for number, pod in enumerate(alike):
         parts.share(pod)
-        for other in _decoded(*(_pod("other", labels={"number": f"{number}-{i}"}) for i in range(2))):
+        for other in _decoded(*(_pod("other", labels={"number": f"{number}-{i}"}) for i in range(number))):
             parts.share(other)
     assert {id(pod.metadata.labels) for pod in alike} == {id(alike[0].metadata.labels)}
+
+
+def test_what_two_pods_had_that_have_gone_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shared_parts, "MOST_NEW", 3)
+    parts = SharedParts()
+    for kind in range(30):
+        for pod in _decoded(*(_pod(f"{kind}-{number}", labels={"kind": str(kind)}) for number in range(2))):
+            parts.share(pod)
+    assert len(parts._known["labels"]) <= 4
+
+
+def test_where_many_kinds_are_kept_they_are_looked_at_the_less_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shared_parts, "MOST_NEW", 3)
+    looks: list[int] = []
+    forget = shared_parts.Parts._forget
+
+    def counted(self: shared_parts.Parts) -> None:
+        looks.append(len(self))
+        forget(self)
+
+    monkeypatch.setattr(shared_parts.Parts, "_forget", counted)
+    parts, kept = shared_parts.Parts(), []
+    for kind in range(200):
+        part = {"kind": str(kind)}
+        kept += [parts.same(part), parts.same(dict(part))]
+    assert len(parts) == 200
+    assert len(looks) < 10, looks
 
 
 def test_versions_of_one_large_part_do_not_pile_up() -> None:
@@ -89,7 +114,7 @@ def test_versions_of_one_large_part_do_not_pile_up() -> None:
     for version in range(200):
         (pod,) = _decoded(_pod(str(version), annotations={"a": f"{version}" + "x" * 200_000}))
         parts.share(pod)
-    assert 1 < len(parts._known["annotations"]) <= 2 * shared_parts.MOST_BYTES / 200_000
+    assert len(parts._known["annotations"]) <= 1 + shared_parts.MOST_BYTES / 200_000
     assert len(parts._known["labels"]) == 1
 
 
