@@ -222,6 +222,13 @@ def test_a_write_without_the_lease(
     assert len([each for each in run.judged() if each.startswith("only the leader writes")]) == wrong
 
 
+def test_a_binding_that_was_forbidden_needs_no_call(run: Written) -> None:
+    """It wrote nothing, and its body, which names the pod's UID, is not in the audit log."""
+    what = {"resource": "pods", "subresource": "binding", "namespace": "default", "name": "web-7"}
+    run.audited(25, "first", "create", what, responseStatus={"code": 403})
+    assert run.judged() == []
+
+
 def test_a_pod_that_a_restored_etcd_brings_back_counts_again(run: Written) -> None:
     restored(run, to="node")
     assert run.judged() == []
@@ -522,6 +529,11 @@ def test_every_judge_has_a_planted_fault() -> None:
         pytest.param(slow, fault(49, 50, "freeze"), id="an answer while a program was frozen"),
         pytest.param(slow, fault(51, 57, "line", "first verbs"), id="an answer on a line that was late"),
         pytest.param(an_error, fault(97, 100, "little memory", "first"), id="an error for want of memory"),
+        pytest.param(
+            an_error,
+            fault(99.6, 100, "few threads", "first"),
+            id="an error as the lack of threads began, after a sample",
+        ),
         pytest.param(an_error, fault(99, 99.5, "failpoint", "first", detail="relist=raise", done=True), id="raised"),
         pytest.param(a_traceback_later, fault(97, 100, "little memory", "first"), id="a traceback for want of memory"),
         pytest.param(

@@ -1,7 +1,8 @@
 """No Binding is written after its call was answered or given up, nor for a node that a newer call of the pod has replaced.
 
 The API servers' audit logs against the calls of verbs. A commit that had begun when its caller hung up, or called anew, is carried to its
-end. Not judged: a write that lay on the extender's line, or was to a server that stood still.
+end. Not judged: a write that lay on the extender's line, or was to a server that stood still; nor one that was forbidden, which wrote
+nothing, and whose body the audit log does not have.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 
-from tests.e2e.fault_run.judges.leases import EXTENDER
+from tests.e2e.fault_run.judges.leases import EXTENDER, FORBIDDEN
 from tests.e2e.fault_run.record import Line, Past
 
 ARRIVAL_SECONDS = 1.0  # between the decision to write and the write
@@ -24,7 +25,7 @@ def late_bindings(past: Past) -> list[str]:
     found = []
     for write in past.audit():
         replica = write["writer"].removesuffix(EXTENDER)
-        if replica == write["writer"] or write["subresource"] != "binding":
+        if replica == write["writer"] or write["subresource"] != "binding" or write["code"] == FORBIDDEN:
             continue
         of_the_pod = sorted(calls[replica, write["uid"]], key=lambda call: float(call["began"]))
         wrong = _wrong(write, of_the_pod)

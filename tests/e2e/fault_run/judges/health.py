@@ -20,6 +20,7 @@ COUNTERS = (
     "gang_extender_impossible_transitions_total",
 )
 LACK = ("little memory", "few descriptors", "few threads")
+SAMPLE_SECONDS = 3.0  # before it: what is counted since a sample may have been so at any time since the one before
 LACK_SECONDS = 30.0  # after it: what failed for it is tried again, and a program that ended starts anew
 MEMORY_SHARE, MEMORY_BYTES = 1.5, 64 * 2**20
 LONG_SECONDS, LONG_SHARE, LONG_BYTES, LONG_DESCRIPTORS = 900.0, 1.1, 12 * 2**20, 12  # of one that has lived for so long
@@ -76,7 +77,8 @@ def _times(lines: list[str], ended: float) -> list[tuple[float, float]]:
 
 
 def _lack(past: Past, replica: str) -> Spans:
-    return past.excuses.lack(replica, LACK, LACK_SECONDS) + _raising(past, replica)
+    lack = past.excuses.lack(replica, LACK, LACK_SECONDS)
+    return [(began - SAMPLE_SECONDS, ended) for began, ended in lack] + _raising(past, replica)
 
 
 def _raising(past: Past, replica: str) -> list[tuple[float, float]]:
