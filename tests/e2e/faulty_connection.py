@@ -225,9 +225,8 @@ class FaultyConnection:
 
 
 class _Server(ThreadingHTTPServer):
-    request_queue_size = (
-        128  # of five a gang's eight Bindings are too many: the kernel asks again for a connection after a second
-    )
+    # For five a gang's eight Bindings are too many: the kernel asks again for a connection after a second.
+    request_queue_size = 128
 
     def handle_error(self, request: object, client_address: object) -> None:
         """A caller that was killed, or a server that stands still: the caller has seen it."""

@@ -71,6 +71,5 @@ def test_an_api_server_that_goes_away_and_comes_back(
     cluster.recorder.await_bound("web-0", "web-1", within=40)
     cluster.node("large", cpu="640")
     cluster.pod("late", requests={"cpu": "100"})
-    cluster.recorder.await_bound(
-        "late", within=40
-    )  # what came since is watched too: calls name nodes, and do not show them
+    # What came since is watched too: calls name nodes, and do not show them.
+    cluster.recorder.await_bound("late", within=40)

@@ -589,6 +589,9 @@ def test_a_fault_excuses_what_follows_from_it(run: Written, plant: Callable[[Wri
             a_traceback_later, fault(97, 100, "little memory", "second"), id="a traceback while the other lacked memory"
         ),
         pytest.param(
+            a_traceback_later, fault(99, 100, "few threads", "first"), id="a traceback before a lack of threads"
+        ),
+        pytest.param(
             a_start_that_failed, fault(5, 10, "little memory", "first"), id="a start that failed after memory was back"
         ),
         pytest.param(

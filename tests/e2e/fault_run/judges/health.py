@@ -20,7 +20,9 @@ COUNTERS = (
     "gang_extender_impossible_transitions_total",
 )
 LACK = ("little memory", "few descriptors", "few threads")
-SAMPLE_SECONDS = 3.0  # before it: what is counted since a sample may have been so at any time since the one before
+SAMPLE_SECONDS = (
+    3.0  # before it, of what is counted: since a sample it may have been so at any time since the one before
+)
 LACK_SECONDS = 30.0  # after it: what failed for it is tried again, and a program that ended starts anew
 MEMORY_SHARE, MEMORY_BYTES = 1.5, 64 * 2**20
 LONG_SECONDS, LONG_SHARE, LONG_BYTES, LONG_DESCRIPTORS = 900.0, 1.1, 12 * 2**20, 12  # of one that has lived for so long
@@ -37,7 +39,7 @@ TRACEBACK = "Traceback (most recent call last)"
 def errors(past: Past) -> list[str]:
     found = []
     for replica, samples in _by_process(past):
-        lack = _lack(past, replica)
+        lack = _lack(past, replica, SAMPLE_SECONDS)
         for before, after in pairwise([{"at": samples[0]["at"]}, *samples]):
             for counter in COUNTERS:
                 more = after.get(counter, 0) - before.get(counter, 0)
@@ -76,9 +78,10 @@ def _times(lines: list[str], ended: float) -> list[tuple[float, float]]:
     return found
 
 
-def _lack(past: Past, replica: str) -> Spans:
+def _lack(past: Past, replica: str, early: float = 0.0) -> Spans:
+    """early: seconds before it that count as well. What is logged has its own moment, and needs none."""
     lack = past.excuses.lack(replica, LACK, LACK_SECONDS)
-    return [(began - SAMPLE_SECONDS, ended) for began, ended in lack] + _raising(past, replica)
+    return [(began - early, ended) for began, ended in lack] + _raising(past, replica)
 
 
 def _raising(past: Past, replica: str) -> list[tuple[float, float]]:
