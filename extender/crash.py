@@ -86,7 +86,7 @@ def plugin_crashed(plugin: str, point: str) -> None:
 def on_native_thread(function: Callable[..., Any], *args: Any) -> Any:
     """Runs it, on a thread that must not take locks which the event loop may hold: under gevent neither would get on.
 
-    Logging and metrics take such locks. What crashes meanwhile is kept, and reported by `report_deferred`.
+    Logging, metrics and a first import take such locks. What crashes meanwhile is kept, and reported by `report_deferred`.
     """
     token = _on_native_thread.set(True)
     try:

@@ -1,7 +1,7 @@
 """`gang-extender` that a test can ask about its books while it runs: `python -m tests.e2e.asked_extender FOLDER serve ...`.
 
 A question is a file in the folder; the answer is every entry of the gangs' books that should not be there or is missing, by the rules of
-tests/unit/plugins/coscheduling/bookkeeping.py. Failpoints are armed and disarmed the same way, without a restart. Used by conftest, which
+tests/unit/plugins/coscheduling/bookkeeping.py, and every lock of the event loop that was taken on a native thread. Failpoints are armed and disarmed the same way, without a restart. Used by conftest, which
 asks after each story, and by fault runs.
 """
 
@@ -108,8 +108,10 @@ def install(folder: Path) -> None:
 
     from extender import failpoints
     from extender.plugins.coscheduling.plugin import Coscheduling
+    from tests.native_threads import of_the_event_loop
 
     plugins: list[Coscheduling] = []
+    taken = of_the_event_loop()
 
     def arm(text: str) -> None:
         setattr(failpoints, "_asked", failpoints.parsed(text))  # noqa: B010
@@ -117,7 +119,8 @@ def install(folder: Path) -> None:
     def wrong() -> Iterable[str]:
         from tests.unit.plugins.coscheduling.bookkeeping import wrong_entries
 
-        return [each for plugin in plugins for each in wrong_entries(plugin)]
+        locks = [f"a lock was taken on a native thread: {place}" for place in taken.places]
+        return [*locks, *(each for plugin in plugins for each in wrong_entries(plugin))]
 
     answers = Answers(folder, wrong, arm)
     init: Any = Coscheduling.__init__

@@ -1,7 +1,8 @@
 """Objects as they will be once a decision is written, beside those that the watch shows.
 
 Assumed ones count until the watch shows another version, or until they are given back; no event is needed for that,
-since every look compares the versions. The main cycle assumes, binding cycles give back: thread-safe.
+since every look compares the versions. The main cycle assumes, binding cycles give back: thread-safe. Read without a lock, since plans
+read on native threads (crash.on_native_thread).
 kube-scheduler: pkg/scheduler/framework/plugins/volumebinding/passive_assume_cache.go, assume_cache.go
 """
 
@@ -32,7 +33,9 @@ class AssumeCache(Generic[T]):
         self._index = index
         self._indexed: tuple[tuple[T, ...], dict[str, list[T]]] = ((), {})
         self._resource = resource  # plural, for messages
-        self._lock = threading.Lock()  # guards _assumed; nothing is called under it but the store's reads
+        self._lock = (
+            threading.Lock()
+        )  # guards _assumed against a second writer; nothing is called under it but the store's reads
         self._assumed: dict[str, T] = {}
 
     def get(self, key: str) -> T | None:
@@ -56,8 +59,7 @@ class AssumeCache(Generic[T]):
         return [self._current(each) for each in found] if self._assumed else found
 
     def _current(self, stored: T) -> T:
-        with self._lock:
-            assumed = self._assumed.get(stored.metadata.key)
+        assumed = self._assumed.get(stored.metadata.key)
         if assumed is not None and _version(assumed) == _version(stored):
             return assumed
         return stored

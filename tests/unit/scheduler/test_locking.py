@@ -1,4 +1,5 @@
-"""A walk through a whole scheduler, on its threads: events, verbs, ticks, pages and scrapes touch the gangs' state under its lock alone."""
+"""A walk through a whole scheduler, on its threads: events, verbs, ticks, pages and scrapes touch the gangs' state under its lock alone,
+and what native threads run takes no lock."""
 
 from __future__ import annotations
 
@@ -10,14 +11,16 @@ from prometheus_client import generate_latest
 from extender import metrics
 from extender.api.schedulingv1alpha1 import GANG_GATE
 from extender.client.embedded import EmbeddedAPI
-from extender.client.interface import NODES, PERSISTENT_VOLUME_CLAIMS, POD_GROUPS, PODS
+from extender.client.interface import NODES, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, POD_GROUPS, PODS
 from extender.config.defaults import whole_profile
 from extender.config.plugin_args import CoschedulingArgs
 from extender.config.types import ExtenderConfiguration, KubeSchedulerConfiguration
+from extender.crash import on_native_thread
 from extender.plugins.coscheduling.pod_conditions import CALL_FAILED, NO_CANDIDATE
 from extender.plugins.registry import new_in_tree_registry
 from extender.scheduler.in_process.scheduler import InProcessScheduler
 from extender.scheduler.interface import GANG, GANGS
+from tests.native_threads import noted_locks
 from tests.unit.plugins.coscheduling.locking import Watch, watched
 from tests.unit.scheduler.conftest import GROUP_LABEL, SECONDS, Bench, Peer
 
@@ -35,9 +38,13 @@ def watch() -> Iterator[Watch]:
 
 @pytest.fixture
 def bench(watch: Watch) -> Iterator[Bench]:
-    made = Bench(ExtenderConfiguration(shadow_after_seconds=0.001, shadow_max_seconds=60.0))
-    yield made
-    made.stop()
+    with noted_locks() as taken:
+        made = Bench(
+            ExtenderConfiguration(shadow_after_seconds=0.001, shadow_max_seconds=60.0), offload=on_native_thread
+        )
+        yield made
+        made.stop()
+    assert list(taken.places) == []
 
 
 def looked_at(bench: Bench) -> None:
@@ -92,6 +99,20 @@ def test_gangs_that_start_wait_and_go(bench: Bench) -> None:
     bench.api.delete(NODES, "n2")
     looked_at(bench)
     bench.scheduler.drain("ends")
+    looked_at(bench)
+
+
+def test_members_with_volumes(bench: Bench) -> None:
+    """Their plans ask for what is assumed of claims and volumes."""
+    bench.node("n1", cpu="1")
+    claim = {"kind": "PersistentVolumeClaim", "namespace": "default", "name": "data"}
+    source = {"capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteMany"]}
+    bench.api.create(PERSISTENT_VOLUMES, {"metadata": {"name": "pv"}, "spec": {**source, "claimRef": claim}})
+    bound = {"metadata": {"name": "data", "annotations": {"pv.kubernetes.io/bind-completed": "yes"}}}
+    bench.api.create(PERSISTENT_VOLUME_CLAIMS, {**bound, "spec": {**source, "volumeName": "pv"}})
+    bench.until(lambda: bench.store(PERSISTENT_VOLUME_CLAIMS).get("default/data") is not None, "the claim is seen")
+    bench.pod_group("g", 1)
+    assert bench.filter(bench.pod("g0", "g", volumes=CLAIM), "n1").node_names
     looked_at(bench)
 
 

@@ -4,6 +4,8 @@ GangSetPlanning and preemption ask it through `offload`: it takes no lock, does 
 run on a native thread. `planning.plan` is the door; `request` has the words, `alike` and `constrained` the two ways.
 """
 
+import numpy.ma  # noqa: F401  - np.unique imports it when it is first called, which would be under import locks on a native thread
+
 from extender.plugins.coscheduling.planner.domains import UnknownLevelError
 from extender.plugins.coscheduling.planner.foreseen import MOST_PIECES, NATIVE, asking_for
 from extender.plugins.coscheduling.planner.members import judged_shape_of, looks_at_others, shape_of
