@@ -21,7 +21,9 @@ from extender.retry import Retry
 
 TICK_SECONDS = 1.0
 RETRY = Retry(1.0, 60.0)
-STUCK_SECONDS = 180.0  # longer than any task takes that is not stuck: plans and searches have budgets of seconds
+STUCK_SECONDS = 180.0  # where tasks make calls of the API server, one after the other
+# Where they make none: plans have budgets of a second or two. Longer than a container is frozen while its node is busy.
+STUCK_PLANNING_SECONDS = 60.0
 
 Task = Callable[[], None]
 
@@ -48,10 +50,18 @@ class Background:
 
     A task that raises is tried again by itself: after 1 s, then 2, up to 60, until it succeeds. A newer one of its name takes
     its place and runs sooner, but not within the second, since a task that asks for itself and fails would never rest.
+    stuck_seconds: longer than any of its tasks takes that is not stuck.
     """
 
-    def __init__(self, ticks: Mapping[str, Task] | None = None, *, name: str = "background") -> None:
+    def __init__(
+        self,
+        ticks: Mapping[str, Task] | None = None,
+        *,
+        name: str = "background",
+        stuck_seconds: float = STUCK_SECONDS,
+    ) -> None:
         self._name = name
+        self._stuck_seconds = stuck_seconds
         self._ticks = dict(ticks or {})
         self._changed = threading.Condition()  # guards _tasks, _failures, _stopping and _turned
         self._tasks: dict[str, _Pending] = {}
@@ -90,7 +100,7 @@ class Background:
         if not thread.is_alive():
             return f"the {self._name} thread has ended"
         seconds = time.monotonic() - self._turned
-        return f"a {self._name} task has been running for {seconds:.0f}s" if seconds > STUCK_SECONDS else ""
+        return f"a {self._name} task has been running for {seconds:.0f}s" if seconds > self._stuck_seconds else ""
 
     def _run(self) -> None:
         self._tick_at = time.monotonic() + TICK_SECONDS

@@ -47,7 +47,7 @@ from extender.scheduler.actions.steering import StatusSteering
 from extender.scheduler.actions.unreadable_events import UnreadableEvents
 from extender.scheduler.actions.verdicts import GroupVerdicts
 from extender.scheduler.actions.wake_by import WakeBy
-from extender.scheduler.background import Background
+from extender.scheduler.background import STUCK_PLANNING_SECONDS, Background
 from extender.scheduler.bind_verb import BindVerb
 from extender.scheduler.debugging import Debugger
 from extender.scheduler.early_end import EarlyEnd
@@ -212,7 +212,7 @@ class _Assembly:
         self._own_rights = OwnRights(api, configuration, beside, self._clock)
         self._early_end = EarlyEnd(api, configuration.leader_lease, self._host_name, beside, self._clock)
         self._background = Background(self._ticks())
-        self._planning = Background(name="planning")
+        self._planning = Background(name="planning", stuck_seconds=STUCK_PLANNING_SECONDS)
         self._coscheduling.connect(self._coscheduling_dependencies())
 
     def _coscheduling_dependencies(self) -> CoschedulingDependencies:

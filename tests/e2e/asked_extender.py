@@ -1,8 +1,8 @@
 """`gang-extender` that a test can ask about its books while it runs: `python -m tests.e2e.asked_extender FOLDER serve ...`.
 
 A question is a file in the folder; the answer is every entry of the gangs' books that should not be there or is missing, by the rules of
-tests/unit/plugins/coscheduling/bookkeeping.py, and every lock of the event loop that was taken on a native thread. Failpoints are armed and disarmed the same way, without a restart. Used by conftest, which
-asks after each story, and by fault runs.
+tests/unit/plugins/coscheduling/bookkeeping.py, and every lock of the event loop that was taken on a native thread. Failpoints are armed
+and disarmed the same way, without a restart. Used by conftest, which asks after each story, and by fault runs.
 """
 
 from __future__ import annotations

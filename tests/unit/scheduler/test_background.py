@@ -219,15 +219,14 @@ def test_the_thread_outlives_a_fault_outside_of_any_task(
     assert failures("background") - before == 1
 
 
-def test_a_background_says_when_it_is_stuck(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(background_module, "STUCK_SECONDS", 0.01)
+def test_a_background_says_when_it_is_stuck() -> None:
     begun, go_on = threading.Event(), threading.Event()
 
     def stuck() -> None:
         begun.set()
         go_on.wait(5)
 
-    background = Background()
+    background = Background(stuck_seconds=0.01)
     assert not background.trouble, "one that has not been started is not stuck"
     with running(background):
         background.submit("plan", stuck)

@@ -202,6 +202,22 @@ def test_the_list_of_gangs_and_their_state_answer(planless: Bench, stuck: Stuck)
     call.join(SECONDS)
 
 
+def test_livez_fails_for_planning_alone_where_a_plan_takes_too_long(
+    stuck: Stuck, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("extender.scheduler.factory.STUCK_PLANNING_SECONDS", 0.0)
+    with running(offload=stuck.offload) as bench:
+        bench.node("n1", "8")
+        members = gang(bench, "train", 2)
+        stuck.stick()
+        call = asked(bench, stuck, members[0])
+        failed = {check.name: check.reason for check in bench.scheduler.liveness() if not check.ok}
+        assert failed.keys() == {"planning"}
+        assert "a planning task has been running for" in failed["planning"]
+        stuck.go_on()
+        call.join(SECONDS)
+
+
 # Gangs cannot be served
 
 

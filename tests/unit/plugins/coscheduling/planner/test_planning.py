@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -200,3 +202,18 @@ def test_members_keep_to_the_nodes_that_they_are_kept_to(
     for uid, name in answer.nodes.items():
         assert name in allowed.get(uid, names)
         assert (uid, name) not in excluded
+
+
+LATE = """
+import sys, numpy as np
+from extender.plugins.coscheduling import planner
+before, array = set(sys.modules), np.array([2, 1, 2])
+np.unique(array, return_inverse=True), np.unique(array), np.isin(array, [1]), np.intersect1d(array, array)
+print(sorted(set(sys.modules) - before))
+"""
+
+
+def test_what_a_plan_asks_of_numpy_has_been_imported() -> None:
+    """A first import takes locks, which under gevent belong to the event loop; plans run on native threads."""
+    done = subprocess.run([sys.executable, "-c", LATE], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
