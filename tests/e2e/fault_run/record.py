@@ -8,6 +8,7 @@
   audit-*    the API servers' own logs: every write and every list, with its user
   books      {at, replica, leads, wrong, gangs, cache, pods}: what each extender has noted when all is calm
   holes      {at, why}: the versions of a kind of objects end here
+  pauses     {at, began, ended}: when the machine was too busy for the rig, through which every line goes
   outcome    one line, at the end: what the run knows that its files do not say
 
 Written by `run`, read by the judges, also long after the run.
@@ -19,7 +20,7 @@ import json
 import math
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
@@ -27,9 +28,10 @@ from typing import Any, TextIO
 
 from tests.e2e.api import Json
 from tests.e2e.fault_run.excuses import REPLICAS, Excuses, Leaders
-from tests.e2e.history import Change, seen
+from tests.e2e.history import Change, Spans, seen
 
 Line = dict[str, Any]
+BEAT_SECONDS, PAUSE_SECONDS = 0.02, 0.1
 
 
 class Record:
@@ -55,6 +57,31 @@ class Record:
             for file in self._files.values():
                 file.close()
             self._files.clear()
+
+
+class Pulse:
+    """Notes when the rig itself stood still, in a thread of its own: all lines go through its process."""
+
+    def __init__(self, record: Record, clock: Callable[[], float] = time.time) -> None:
+        self._record = record
+        self._clock = clock
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="pulse", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._ended.set()
+        self._thread.join(30)
+
+    def _run(self) -> None:
+        before = self._clock()
+        while not self._ended.wait(BEAT_SECONDS):
+            now = self._clock()
+            if now - before > PAUSE_SECONDS:
+                self._record.note("pauses", began=before + BEAT_SECONDS, ended=now)
+            before = now
 
 
 def lines(folder: Path, kind: str) -> Iterator[Line]:
@@ -93,6 +120,10 @@ class Past:
     @cached_property
     def calls(self) -> list[Line]:
         return list(lines(self.folder, "calls"))
+
+    @cached_property
+    def pauses(self) -> Spans:
+        return [(line["began"], line["ended"]) for line in lines(self.folder, "pauses")]
 
     @cached_property
     def metrics(self) -> list[Line]:

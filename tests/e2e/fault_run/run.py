@@ -26,7 +26,7 @@ from tests.e2e.fault_run.kubelets import Kubelets
 from tests.e2e.fault_run.load import Load
 from tests.e2e.fault_run.nemesis import Nemesis
 from tests.e2e.fault_run.patient_api import PatientApi
-from tests.e2e.fault_run.record import Past, Record
+from tests.e2e.fault_run.record import Past, Pulse, Record
 from tests.e2e.fault_run.rig import NAMES, Rig, RigPlane, of_interest, samples
 from tests.e2e.fault_run.volumes import Provisioner
 from tests.e2e.follower import Follower
@@ -155,9 +155,9 @@ def _run(rig: Rig, settings: Settings, say: Say, undo: ExitStack) -> None:
     provisioner, kubelets = Provisioner(rig.cluster, settings.seed), Kubelets(rig.cluster, settings.seed)
     for each in (provisioner.start(), kubelets.start()):
         undo.callback(each.stop)
-    watched = Samples(rig)
-    watched.start()
-    undo.callback(watched.stop)
+    for watched in (Samples(rig), Pulse(rig.record)):
+        watched.start()
+        undo.callback(watched.stop)
     load = Load(rig, provisioner, settings.seed, configuration, hostile=settings.is_hostile, say=say)
     nemesis = Nemesis(rig, settings.drawn(), say)
     faults_from = time.time()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,7 +13,7 @@ import pytest
 
 from tests.e2e.api import Json
 from tests.e2e.fault_run.judges.judge import JUDGES, judge
-from tests.e2e.fault_run.record import Past, Record
+from tests.e2e.fault_run.record import Past, Pulse, Record
 
 START = 1_790_000_000.0
 TAINT = {"key": "k", "effect": "NoSchedule"}
@@ -631,6 +632,42 @@ def test_the_time_that_an_api_server_takes_for_bindings_is_not_the_program_s(
     run.bound(21.5, "web-2")
     run.binding(received, name="web-2", took=took)
     assert len([said for said in run.judged() if "a fraction" in said]) == wrong
+
+
+@pytest.mark.parametrize(
+    ("plant", "began", "ended", "wrong"),
+    [
+        pytest.param(bound_late, 20.5, 29.5, 0, id="a fraction while the rig stood still"),
+        pytest.param(bound_late, 20.5, 21, 1, id="a fraction that was one for long besides"),
+        pytest.param(slow, 50, 52, 0, id="an answer that was late by so much"),
+        pytest.param(slow, 50, 50.5, 1, id="an answer that was later"),
+        pytest.param(hung_up, 50, 51, 0, id="a call that was given up meanwhile"),
+    ],
+)
+def test_times_in_which_the_rig_stood_still_do_not_count(
+    run: Written, plant: Callable[[Written], None], began: float, ended: float, wrong: int
+) -> None:
+    plant(run)
+    run.record.note("pauses", began=START + began, ended=START + ended)
+    assert len(run.judged()) == wrong
+
+
+def test_the_pulse_notes_when_the_rig_stood_still(run: Written) -> None:
+    moments, all_taken = iter([10.0, 10.02, 10.9, 10.92]), threading.Event()
+
+    def clock() -> float:
+        now = next(moments, None)
+        if now is None:
+            all_taken.set()
+        return now or 10.92
+
+    pulse = Pulse(run.record, clock)
+    pulse.start()
+    assert all_taken.wait(5)
+    pulse.stop()
+    run.record.close()
+    ((began, ended),) = Past(run.folder).pauses
+    assert (round(began, 2), ended) == (10.04, 10.9)
 
 
 def test_a_fault_of_the_old_leader_does_not_count_once_another_leads(run: Written) -> None:

@@ -1,9 +1,13 @@
-"""Every call of a verb is answered before its httpTimeout, as shipped, where no fault of its own programs and line excuses it."""
+"""Every call of a verb is answered before its httpTimeout, as shipped, where no fault of its own programs and line excuses it.
+
+Times in which the rig stood still do not count.
+"""
 
 from __future__ import annotations
 
 from tests.e2e.control_plane import shipped_configuration
 from tests.e2e.fault_run.record import Past
+from tests.e2e.history import outside
 
 VERBS = ("filter", "prioritize", "preempt", "bind")
 
@@ -13,7 +17,8 @@ def late_answers(past: Past) -> list[str]:
     found = []
     for call in past.calls:
         took, limit = call["ended"] - call["began"], limits.get(call["verb"], 5.0)
-        late = took > (limit if call["status"] else limit - 0.1)
+        limit = limit if call["status"] else limit - 0.1
+        late = took > limit and outside(past.pauses, call["began"], call["ended"]) > limit
         if late and not past.excuses.of_an_answer(call["replica"], call["began"], call["ended"]):
             found.append(f"{call['replica']}: {call['verb']} of {call.get('pod', '')} took {took:.2f} s")
     return found

@@ -30,12 +30,12 @@ def fractions(past: Past) -> list[str]:
 
 
 def _excused(past: Past) -> Excused:
-    """A fault; or the API servers, where on a busy machine they took longer for the group's Bindings than is usual."""
+    """A fault; or a busy machine, on which the rig stood still, or the API servers took longer for the group's Bindings than is usual."""
 
     def excused(group: str, since: float, until: float, limit: float) -> bool:
         if past.excuses.of_a_fraction(since, until, limit):
             return True
-        return outside(list(_slow_bindings(past, group)), since, until) <= limit
+        return outside([*past.pauses, *_slow_bindings(past, group)], since, until) <= limit
 
     return excused
 
