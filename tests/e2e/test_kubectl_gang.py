@@ -137,7 +137,7 @@ def test_the_leader_answers_whichever_it_is(cluster: Cluster, replicas: dict[str
     assert (gang["below"], gang["fits"], gang["left"]) == (True, False, 1)
     eventually(  # a completion that takes longer than a moment offers nothing
         lambda: kubectl(cluster, "__complete", "gang", "explain", "wa").startswith("waits\t"),
-        within=10,
+        within=60,
         what="the gang is offered",
     )
 
