@@ -74,7 +74,7 @@ class Answers:
         with suppress(OSError):
             self._take_failpoints((self._folder / FAILPOINTS).read_text())
         ask = self._folder / ASK
-        with suppress(FileNotFoundError):
+        with suppress(OSError):  # there is none, or no descriptor to look
             asked = ask.read_text()
             ask.unlink()
             _write(self._folder / ANSWER, json.dumps({"asked": asked, "wrong": self._lasting()}))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -60,3 +61,13 @@ def test_failpoints_are_armed_once_and_disarmed(tmp_path: Path) -> None:
         books.arm(text)
         answers.look()
     assert armed == ["relist=exit", ""]
+
+
+def test_it_goes_on_where_no_descriptor_can_be_had(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def none_left(file: Path) -> str:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    answers = Answers(tmp_path, list, lambda text: None)
+    with monkeypatch.context() as lacking:
+        lacking.setattr(Path, "read_text", none_left)
+        answers.look()

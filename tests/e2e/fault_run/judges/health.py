@@ -117,7 +117,9 @@ def growth(past: Past) -> list[str]:
         )
         if bytes_now > share * bytes_then + more:
             found.append(f"the extender of {replica}: {bytes_then / 2**20:.0f} MiB, later {bytes_now / 2**20:.0f} MiB")
-        files_then, files_now = (_least(each, "process_open_fds") for each in (first, last))
+        # A replica has twice as many connections once it leads: what it has at any time counts, not the least.
+        files_then = max(float(each["process_open_fds"]) for each in first)
+        files_now = _least(last, "process_open_fds")
         if files_now > files_then + descriptors:
             found.append(f"the extender of {replica}: {files_then:g} descriptors, later {files_now:g}")
     return [*found, *_still_held(past)]
