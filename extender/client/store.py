@@ -8,7 +8,7 @@ kube-scheduler: k8s.io/client-go/tools/cache/thread_safe_store.go
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, Generic, Protocol, TypeVar
 
 from extender.api.metav1 import ObjectMeta
@@ -36,7 +36,7 @@ class Store(Generic[T]):
     def get(self, key: str) -> T | None:
         return self._objects.get(key)
 
-    def list(self) -> Iterable[T]:
+    def list(self) -> Sequence[T]:
         return [*self._objects.values()]
 
     def by_namespace(self, namespace: str) -> Iterable[T]:

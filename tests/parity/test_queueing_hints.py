@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import pytest
@@ -29,7 +29,7 @@ class EmptyCluster:
 
 
 class Nothing:
-    def list(self) -> Iterable[object]:
+    def list(self) -> Sequence[object]:
         return ()
 
     def by_namespace(self, namespace: str) -> Iterable[object]:

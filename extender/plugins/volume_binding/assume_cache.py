@@ -31,11 +31,10 @@ class AssumeCache(Generic[T]):
     ) -> None:
         self._store = store
         self._index = index
-        self._indexed: tuple[tuple[T, ...], dict[str, list[T]]] = ((), {})
+        self._indexed: tuple[Sequence[T], dict[str, list[T]]] = ([], {})
         self._resource = resource  # plural, for messages
-        self._lock = (
-            threading.Lock()
-        )  # guards _assumed against a second writer; nothing is called under it but the store's reads
+        # Guards _assumed against a second writer; nothing is called under it but the store's reads.
+        self._lock = threading.Lock()
         self._assumed: dict[str, T] = {}
 
     def get(self, key: str) -> T | None:
@@ -49,7 +48,7 @@ class AssumeCache(Generic[T]):
 
     def by_index(self, value: str) -> Sequence[T]:
         """Those of this value, assumed ones as they will be. Sorted anew where the watch has shown another object. Go: ByIndex."""
-        stored = tuple(self._store().list())
+        stored = self._store().list()
         if self._indexed[0] != stored:  # objects that are the same are not compared further
             sorted_: dict[str, list[T]] = {}
             for each in stored:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import pytest
 
@@ -23,8 +23,8 @@ class Pods:
     def __init__(self, *pods: corev1.Pod) -> None:
         self.pods = {pod.key: pod for pod in pods}
 
-    def list(self) -> Iterable[corev1.Pod]:
-        return self.pods.values()
+    def list(self) -> Sequence[corev1.Pod]:
+        return [*self.pods.values()]
 
     def by_namespace(self, namespace: str) -> Iterable[corev1.Pod]:
         return self.pods.values()
