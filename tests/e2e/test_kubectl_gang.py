@@ -136,7 +136,7 @@ def test_the_leader_answers_whichever_it_is(cluster: Cluster, replicas: dict[str
     [gang] = [each for each in drained["gangs"] if each["group"] == "default/runs"]
     assert (gang["below"], gang["fits"], gang["left"]) == (True, False, 1)
     eventually(  # a completion that takes longer than a moment offers nothing
-        lambda: kubectl(cluster, "__complete", "gang", "explain", "wa").split()[0] == "waits",
+        lambda: kubectl(cluster, "__complete", "gang", "explain", "wa").splitlines()[0].partition("\t")[0] == "waits",
         within=20,
         what="the gang is offered",
     )

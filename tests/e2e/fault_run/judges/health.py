@@ -20,9 +20,7 @@ COUNTERS = (
     "gang_extender_impossible_transitions_total",
 )
 LACK = ("little memory", "few descriptors", "few threads")
-SAMPLE_SECONDS = (
-    3.0  # before it, of what is counted: since a sample it may have been so at any time since the one before
-)
+SAMPLE_SECONDS = 3.0  # before it: what is counted at a sample may have been so at any time since the one before
 LACK_SECONDS = 30.0  # after it: what failed for it is tried again, and a program that ended starts anew
 MEMORY_SHARE, MEMORY_BYTES = 1.5, 64 * 2**20
 LONG_SECONDS, LONG_SHARE, LONG_BYTES, LONG_DESCRIPTORS = 900.0, 1.1, 12 * 2**20, 12  # of one that has lived for so long
@@ -117,10 +115,9 @@ def growth(past: Past) -> list[str]:
         )
         if bytes_now > share * bytes_then + more:
             found.append(f"the extender of {replica}: {bytes_then / 2**20:.0f} MiB, later {bytes_now / 2**20:.0f} MiB")
-        # A replica has twice as many connections once it leads: what it has at any time counts, not the least.
-        files_then = max(float(each["process_open_fds"]) for each in first)
-        files_now = _least(last, "process_open_fds")
-        if files_now > files_then + descriptors:
+        files_then, files_now = (_least(each, "process_open_fds") for each in (first, last))
+        most_then = max(each.get("process_open_fds", 0) for each in first)  # a leader has twice a standby's connections
+        if files_now > max(files_then + descriptors, most_then):
             found.append(f"the extender of {replica}: {files_then:g} descriptors, later {files_now:g}")
     return [*found, *_still_held(past)]
 
