@@ -18,6 +18,27 @@ log = logging.getLogger(__name__)
 SUCCEEDED_PODS = "status.phase=Succeeded"
 ENDED_PODS = "status.phase!=Pending,status.phase!=Running,status.phase!=Unknown"
 PAGE = 500
+LIST_SECONDS = 5.0  # between two lists of one namespace, where they are asked for all the time
+LISTS_AT_ONCE = 3  # that may come sooner, where none came for long
+
+
+class ListPace:
+    """How often one asker lists each namespace: a list is of all that have ended there, and each of its gangs may ask for one at any
+    time. times: seconds of one clock. The caller keeps it to one thread at a time."""
+
+    def __init__(self) -> None:
+        self._until: dict[str, float] = {}  # namespaces -> up to when the lists so far count, each for LIST_SECONDS
+
+    def permits(self, namespace: str, now: float) -> bool:
+        return self._until.get(namespace, now) <= now + (LISTS_AT_ONCE - 1) * LIST_SECONDS
+
+    def note(self, namespace: str, now: float) -> None:
+        """One list, now."""
+        self._until[namespace] = max(now, self._until.get(namespace, now)) + LIST_SECONDS
+
+    def forget(self, now: float) -> None:
+        """Namespaces that none was asked of for long: it costs as much as there are namespaces."""
+        self._until = {namespace: until for namespace, until in self._until.items() if until > now}
 
 
 def hand_over_ended_pods(

@@ -18,6 +18,7 @@ from functools import partial
 from extender.api import corev1
 from extender.api.metav1 import Condition
 from extender.api.schedulingv1alpha1 import PodGroup
+from extender.client.ended_pods import ListPace
 from extender.client.errors import ApiError, is_transient
 from extender.client.interface import EventRecorder, OwnPodGroup, pod_group_reference
 from extender.client.short_steps import ShortSteps
@@ -46,8 +47,6 @@ FIRST_SECONDS = 2.0  # from a group's first event to its first write
 GROWING_SECONDS = 8.0  # after a member came: more of them may still be on their way
 MADE_SECONDS = 20.0  # added to QUIET_SECONDS at most, while members come
 QUIET_SECONDS = 10.0  # likewise, and between two writes, of one of which nothing has a node: most gangs start within it
-LIST_SECONDS = 5.0  # between two questions which pods of a namespace have ended, where they are asked all the time
-LISTS_AT_ONCE = 3  # that may come sooner, where none came for long
 AGAIN_SECONDS = 60.0  # after a write that was refused
 LINE_SECONDS = 30.0  # between two looks at the line
 SLOW_AT_ONCE = 5  # statuses, a tick, that are written because the line has changed
@@ -93,9 +92,7 @@ class PodGroupController:
         self._quiet_until: dict[str, float] = {}  # keys -> when it is written though nothing of it has a node
         self._came: dict[str, float] = {}  # keys -> when the last member that is new came
         self._refused: dict[str, float] = {}  # keys -> until when nothing is tried again
-        self._asked_until: dict[
-            str, float
-        ] = {}  # namespaces -> up to when the questions so far count, each for LIST_SECONDS
+        self._pace = ListPace()
         # keys -> the conditions, and the phase, that were to change at the last look
         self._wanted: dict[str, frozenset[tuple[str, str]]] = {}
         self._strange_since: dict[str, float] = {}
@@ -257,18 +254,18 @@ class PodGroupController:
 
     def _ask(self, keys: Collection[str], now: float, steps: ShortSteps) -> None:
         """Which pods have ended, each namespace with one list, in which all of them come. Where gangs end all the time some wait for it."""
-        self._asked_until = {namespace: until for namespace, until in self._asked_until.items() if until > now}
+        self._pace.forget(now)
         asked: dict[str, dict[str, int]] = {}
         for key in keys:
             steps.pause_if_due()
             namespace = key.partition("/")[0]
-            if self._asked_until.get(namespace, now) > now + (LISTS_AT_ONCE - 1) * LIST_SECONDS:
+            if not self._pace.permits(namespace, now):
                 continue
             counts = self._records.counts(key)
             if not counts.sure and self._groups.get(key) is not None:
                 asked.setdefault(namespace, {})[key] = counts.leavings
         for namespace, of in asked.items():
-            self._asked_until[namespace] = self._asked_until.get(namespace, now) + LIST_SECONDS
+            self._pace.note(namespace, now)
             self._ended_pods(namespace, partial(self._have_ended, of))
 
     def _have_ended(self, leavings: Mapping[str, int], pods: Iterable[corev1.Pod]) -> None:

@@ -7,10 +7,11 @@ listed, and those that belong to the gang count as siblings. docs/design/0038 sa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import partial
 
 from extender.api import corev1
+from extender.client.ended_pods import ListPace
 from extender.plugins.coscheduling.dependencies import CoschedulingDependencies
 from extender.plugins.coscheduling.dispatch.ordered_steering import OrderedSteering
 from extender.plugins.coscheduling.spec.named_groups import namespace_of
@@ -22,6 +23,11 @@ from extender.plugins.coscheduling.state.quorum import is_as_young, needs, note_
 from extender.plugins.coscheduling.state.starts import note_replaced
 
 AGAIN_SECONDS = 30.0  # between two questions about one gang, while it is short
+Then = Callable[[Collection[str]], None]
+
+
+def _nothing(keys: Collection[str]) -> None:
+    """What is told where nothing but the count is asked for."""
 
 
 class EndedMembers:
@@ -42,6 +48,9 @@ class EndedMembers:
         self._schedule_planning = schedule_planning
         self._recheck = recheck
         self._ask_at: dict[str, float] = {}  # keys of gangs that are short of members -> when
+        # namespaces -> what is told, and the keys of gangs that it is told of, once the next list of the namespace has come
+        self._questions: dict[str, dict[Then, set[str]]] = {}
+        self._pace = ListPace()
         self._began = manager.wall()
         manager.registry.on_dropped.append(self._forget)
 
@@ -54,8 +63,10 @@ class EndedMembers:
             self._ask_at.setdefault(key, self._manager.clock())
 
     def tick(self) -> None:
-        """About once a second: those that are due, each namespace once."""
+        """About once a second: those that are due, and those that wait for a list."""
         if not self._with.may_plan():
+            with self._manager.lock:
+                self._questions.clear()
             return
         due: list[str] = []
         with self._manager.lock:
@@ -68,14 +79,23 @@ class EndedMembers:
                     del self._ask_at[key]
         self.look_up(due)
 
-    def look_up(self, keys: Iterable[str], then: Callable[[Collection[str]], None] = lambda keys: None) -> None:
-        """Counts the members that have ended of these gangs, each namespace with one list, and tells `then` the keys; not of those that
-        cannot be listed."""
-        asked: dict[str, list[str]] = {}
-        for key in keys:
-            asked.setdefault(namespace_of(key), []).append(key)
-        for namespace, found in asked.items():
-            self._with.succeeded_pods(namespace, partial(self._found, frozenset(found), then))
+    def look_up(self, keys: Iterable[str], then: Then = _nothing) -> None:
+        """Counts the members that have ended of these gangs, and tells `then` the keys; not of those that cannot be listed. A namespace is
+        listed once for all that are asked about it, now or, where it was listed often, some seconds later."""
+        with self._manager.lock:
+            for key in keys:
+                self._questions.setdefault(namespace_of(key), {}).setdefault(then, set()).add(key)
+            now = self._manager.clock()
+            self._pace.forget(now)
+            asked = {
+                namespace: self._questions.pop(namespace)
+                for namespace in tuple(self._questions)
+                if self._pace.permits(namespace, now)
+            }
+            for namespace in asked:
+                self._pace.note(namespace, now)
+        for namespace, questions in asked.items():
+            self._with.succeeded_pods(namespace, partial(self._found, questions))
 
     def _may_have_ended(self, key: str) -> bool:
         """Whether the gang is short still, and is none that was made while we looked and never ran. Lock held."""
@@ -87,9 +107,9 @@ class EndedMembers:
             return False
         return bool(needs(group, spec, group.members.keys()))
 
-    def _found(self, keys: frozenset[str], then: Callable[[Collection[str]], None], pods: Iterable[corev1.Pod]) -> None:
+    def _found(self, questions: Mapping[Then, Collection[str]], pods: Iterable[corev1.Pod]) -> None:
         """pods: those of the namespace that have Succeeded."""
-        ended: dict[str, dict[str, corev1.Pod]] = {key: {} for key in keys}
+        ended: dict[str, dict[str, corev1.Pod]] = {key: {} for keys in questions.values() for key in keys}
         for pod in pods:
             ref = self._manager.labels.group_of(pod) if pod.node_name else None
             if ref is not None and ref.key in ended:
@@ -97,7 +117,8 @@ class EndedMembers:
         with self._manager.lock:
             for key, found in ended.items():
                 self._manager.quarantine.for_gang(key, "ended", partial(self._count, key, found), None)
-        then(keys)
+        for then, keys in questions.items():
+            then(keys)
         self._schedule_planning()
         self._steering.carry_out()
 
