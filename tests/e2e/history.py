@@ -22,6 +22,11 @@ from tests.e2e.api import Json
 Spans = Sequence[tuple[float, float]]  # from when to when
 Excused = Callable[[str, float, float, float], bool]  # group, since, until, limit
 Amounts = Mapping[str, int]  # in thousandths: cpu in milli, memory and counts a thousandfold
+KnownSince = Callable[[float], float]  # moment -> from when on what the scheduler knew then may be out of date
+
+
+def up_to_date(moment: float) -> float:
+    return moment
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,21 +105,25 @@ def violations(
     excused: Collection[str] = (),
     loose: Collection[str] = (),
     excused_fraction: Excused = lambda group, since, until, limit: False,
+    known_since: KnownSince = up_to_date,
 ) -> list[str]:
     """Everything that was wrong, a sentence each.
 
     `min_members` of the groups that have an object; others are taken from the pods' own labels. Pods that are gone no
     longer count, so a group that loses a bound member to preemption is a fraction. `excused` (namespace/name) are those
     that the test itself deletes: they count for their group as long as members of it run that started with them, and until
-    one of those is preempted. `restarts`: when what the test had killed was ready again, from which on a recovery counts.
-    `excused_fraction`: whether something excuses one of a group that began, and ended, at these moments, and was to end within a limit.
-    `loose`: groups of which no member needs the others once the test has taken members out of a whole one (once-satisfied).
+    one of those is preempted; `known_since`: up to when the scheduler knew what had gone. `restarts`: when what the test had
+    killed was ready again, from which on a recovery counts. `excused_fraction`: whether something excuses one of a group
+    that began, and ended, at these moments, and was to end within a limit. `loose`: groups of which no member needs the
+    others once the test has taken members out of a whole one (once-satisfied).
     """
     found = [*_over_allocatable(history, allocatable)]
     for group, changes in _by_group(history).items():
         wanted = min_members.get(group) or max(change.pod.min_member for change in changes)
         limit = commit_seconds(len({change.pod.uid for change in changes}), killed=killed, recovery=recovery)
-        tally = LooseTally(wanted, excused, limit) if group in loose else Tally(excused, limit)
+        tally = (
+            LooseTally(wanted, excused, limit, known_since) if group in loose else Tally(excused, limit, known_since)
+        )
         found += _fractions(
             group, wanted, changes, tally, ended=ended, limit=limit, restarts=restarts, excused=excused_fraction
         )
@@ -172,9 +181,10 @@ def outside(spans: Spans, since: float, until: float) -> float:
 class Tally:
     """The members of a group that are bound, with those that have finished, or that the test has taken out of it, since."""
 
-    def __init__(self, excused: Collection[str], limit: float) -> None:
+    def __init__(self, excused: Collection[str], limit: float, known_since: KnownSince = up_to_date) -> None:
         self._excused = excused
         self._limit = limit
+        self._known_since = known_since
         self._taken_out: dict[str, float] = {}  # UID -> when
         self.bound: dict[str, str] = {}  # UID -> name
 
@@ -197,10 +207,10 @@ class Tally:
             if name in self._excused:
                 self._taken_out[uid] = change.at
             elif had_a_node:  # a victim: the rest of its group goes with it by now
-                self._forget_before(change.at - self._limit)
+                self._forget_before(self._known_since(change.at) - self._limit)
         elif change.pod.node:
             if not self.bound:  # it starts anew
-                self._forget_before(change.at - self._limit)
+                self._forget_before(self._known_since(change.at) - self._limit)
             self.bound[uid] = name
 
     def _forget_before(self, decided: float) -> None:
@@ -211,8 +221,10 @@ class Tally:
 class LooseTally(Tally):
     """Of a gang that has been whole and is less by the test's doing, or because some have finished, no member is counted."""
 
-    def __init__(self, wanted: int, excused: Collection[str], limit: float) -> None:
-        super().__init__(excused, limit)
+    def __init__(
+        self, wanted: int, excused: Collection[str], limit: float, known_since: KnownSince = up_to_date
+    ) -> None:
+        super().__init__(excused, limit, known_since)
         self._wanted = wanted
         self._was_whole = self._loose = False
 

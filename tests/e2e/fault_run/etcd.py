@@ -66,8 +66,8 @@ class Etcd:
         while self._revision() <= last:
             self._ask("/v3/kv/put", {"key": NOWHERE, "value": NOWHERE})
         self.compact()
+        self._rolled_back.set()  # owners act as soon as one server answers, and do not wait for the other
         self._ready()
-        self._rolled_back.set()
 
     @property
     def _data(self) -> Path:

@@ -16,6 +16,7 @@ from functools import cached_property
 from itertools import chain
 from typing import Any
 
+from extender.client.reflector import CUT_BACKOFF_SECONDS
 from tests.e2e.history import Spans, outside
 
 Line = Mapping[str, Any]
@@ -57,6 +58,10 @@ BLINDS = frozenset(
 )  # fmt: skip
 MIRROR_PARTS = frozenset((EXTENDER, API, SERVER))
 MIRROR_GRACE = 5.0  # a watch has begun again, or all is listed anew
+ENDS_A_SERVER = frozenset((*ENDS, "restored etcd"))
+SERVER_GRACE = (
+    MIRROR_GRACE + 2 * CUT_BACKOFF_SECONDS
+)  # once an API server is back a watch may wait for its next attempt
 
 DELAYS_THE_RECORD = frozenset(
     ("freeze", "line", "restored etcd")
@@ -197,11 +202,11 @@ class Excuses:
     def _mirrors(self) -> Mapping[str, Spans]:
         return {
             replica: [
-                (began, back + MIRROR_GRACE)
-                for began, back in self._spans(replica, BLINDS, MIRROR_PARTS, back=True)
+                *_longer(self._spans(replica, BLINDS, MIRROR_PARTS, back=True), MIRROR_GRACE),
+                *_longer(self._spans(replica, ENDS_A_SERVER, frozenset((SERVER,))), SERVER_GRACE),
             ]
             for replica in REPLICAS
-        }  # fmt: skip
+        }
 
     def recorded_until(self, kind: str, moment: float) -> float:
         """Until when what was true at that moment of objects of a kind may have come to the record."""
@@ -216,9 +221,9 @@ class Excuses:
             )
         return self._delays[kind]
 
-    def lack(self, replica: str, names: Collection[str], grace: float) -> list[tuple[float, float]]:
+    def lack(self, replica: str, names: Collection[str], grace: float) -> Spans:
         """When that extender lacked something."""
-        return [(began, ended + grace) for began, ended in self._spans(replica, names, frozenset((EXTENDER,)))]
+        return _longer(self._spans(replica, names, frozenset((EXTENDER,))), grace)
 
     # How much is judged
 
@@ -273,6 +278,10 @@ LIMITS = ("failpoint", "little memory", "few descriptors", "few threads")  # by 
 
 def _started(sample: Line) -> float:
     return float(sample.get("process_start_time_seconds", 0))
+
+
+def _longer(spans: Spans, grace: float) -> Spans:
+    return [(began, ended + grace) for began, ended in spans]
 
 
 def merged(spans: Iterable[tuple[float, float]]) -> Spans:

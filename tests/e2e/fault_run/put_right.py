@@ -6,6 +6,7 @@ As controllers and kubelets do by themselves, and people by hand. Used by `load`
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
 from tests.e2e import api as paths
@@ -16,18 +17,23 @@ from tests.e2e.fault_run.budgets import ALL_BUDGETS, Budget
 from tests.e2e.fault_run.kinds import Gang
 from tests.e2e.fault_run.nodes import Nodes
 
+AT_ONCE = 8
 Key = tuple[str, str]  # namespace, name
 
 
 def put_right(
     cluster: Cluster, nodes: Nodes, gangs: Sequence[Gang], over: Sequence[Gang], budgets: Sequence[Budget]
 ) -> None:
-    """gangs: those that are to be there; over: those that are not."""
-    nodes.put_right()
+    """gangs: those that are to be there; over: those that are not. Their pods first and several at a time: each call may take seconds,
+    and until then such a gang is a fraction."""
     pods = {_key(pod): pod for pod in cluster.api.items(paths.ALL_PODS)}
+    back = [(gang, names) for gang in over if (names := _members(gang, pods))]
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        for _ in pool.map(lambda each: _delete(cluster, *each), back):
+            pass
+    nodes.put_right()
     groups = {_key(group) for group in cluster.api.items(paths.ALL_POD_GROUPS)}
     for gang in over:
-        _delete(cluster, gang, _members(gang, pods))
         if (gang.namespace, gang.name) in groups:
             cluster.delete_pod_group(gang.name, namespace=gang.namespace)
     for gang in gangs:

@@ -25,6 +25,7 @@ from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TextIO
+from urllib.parse import parse_qs, urlsplit
 
 from tests.e2e.api import Json
 from tests.e2e.fault_run.excuses import REPLICAS, Excuses, Leaders
@@ -82,6 +83,10 @@ class Pulse:
             if now - before > PAUSE_SECONDS:
                 self._record.note("pauses", began=before + BEAT_SECONDS, ended=now)
             before = now
+
+
+def _field_selector(uri: str) -> str:
+    return ",".join(parse_qs(urlsplit(uri).query).get("fieldSelector", ()))
 
 
 def lines(folder: Path, kind: str) -> Iterator[Line]:
@@ -170,8 +175,8 @@ class Past:
         return self.excuses.shares(began, ended)
 
     def audit(self) -> Iterator[Line]:
-        """Of both servers, one after the other: {at, took, writer, verb, group, resource, subresource, name, uid, node, code}; at: when it
-        was received, took: seconds until it was answered, node: of a Binding."""
+        """Of both servers, one after the other: {at, took, writer, verb, group, resource, subresource, name, uid, node, selects, code};
+        at: when it was received, took: seconds until it was answered, node: of a Binding, selects: the field selector of a list."""
         for file in sorted(self.folder.glob("audit-*.log")):
             for text in file.read_text(errors="replace").splitlines():
                 try:
@@ -192,5 +197,6 @@ class Past:
                     "name": f"{what.get('namespace', '')}/{what.get('name', '')}",
                     "uid": what.get("uid", ""),
                     "node": event.get("requestObject", {}).get("target", {}).get("name", ""),
+                    "selects": _field_selector(event.get("requestURI", "")),
                     "code": event.get("responseStatus", {}).get("code", 0),
                 }

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
@@ -26,6 +27,7 @@ class Written:
         self.folder = folder
         self.record = Record(folder)
         self.wishes: dict[str, Any] = {"default/web": wish("default/web", 2)}
+        self.excused: list[str] = []  # pods that their owners delete
 
     def version(self, at: float, kind: str, item: Json, what: str = "MODIFIED") -> None:
         self.record.note(kind, at=START + at, type=what, object=item)
@@ -75,8 +77,10 @@ class Written:
         resource: str = "pods",
         namespace: str = "default",
         name: str = "web-0",
+        query: str = "",
     ) -> None:
-        self.audited(at, writer, verb, {"resource": resource, "subresource": "", "namespace": namespace, "name": name})
+        what = {"resource": resource, "subresource": "", "namespace": namespace, "name": name}
+        self.audited(at, writer, verb, what, requestURI=f"/{resource}{query}")
 
     def audited(self, at: float, writer: str, verb: str, what: Json, took: float = 0.004, **more: Any) -> None:
         event = {
@@ -110,7 +114,7 @@ class Written:
 
     def judged(self) -> list[str]:
         labels: dict[str, Json] = {"node": {}, "other": {}}
-        ended = {"seed": 0, "ended": START + 100, "calm": True, "labels": labels, "excused": []}
+        ended = {"seed": 0, "ended": START + 100, "calm": True, "labels": labels, "excused": self.excused}
         faults = {"faults_from": START, "faults_until": START + 100}
         self.record.note("outcome", wishes=self.wishes, **ended, **faults)
         configuration = {"settings": {}, "two_profiles": False, "early_start": None}
@@ -261,6 +265,14 @@ def faults_most_of_the_time(run: Written) -> None:
 def bound_late(run: Written) -> None:
     run.wishes["default/web"]["min_member"] = 3
     run.bound(30, "web-2")
+
+
+def one_was_deleted_unseen(run: Written) -> None:
+    """Its last member three seconds before the others start."""
+    run.wishes["default/web"]["min_member"] = 3
+    run.pod(10, "web-2")
+    run.pod(17, "web-2", what="DELETED")
+    run.excused.append("default/web-2")
 
 
 def two_racks(run: Written) -> None:
@@ -500,9 +512,19 @@ def test_a_planted_fault_is_caught(run: Written, plant: Callable[[Written], None
     assert found.startswith(said)
 
 
-def test_lists_are_counted_by_namespace(run: Written) -> None:
+@pytest.mark.parametrize(
+    ("namespace", "selector"),
+    [
+        pytest.param("team-{}", "status.phase=Succeeded", id="of two namespaces"),
+        pytest.param("team", "status.phase={}", id="with two selectors"),
+    ],
+)
+def test_lists_are_counted_by_namespace_and_selector(run: Written, namespace: str, selector: str) -> None:
     for number in range(30):
-        run.request(50 + number, verb="list", namespace=f"team-{number % 2}", name="")
+        selects = quote(selector.format(number % 2))
+        run.request(
+            50 + number, verb="list", namespace=namespace.format(number % 2), name="", query=f"?fieldSelector={selects}"
+        )
     assert run.judged() == []
 
 
@@ -519,6 +541,14 @@ def test_every_judge_has_a_planted_fault() -> None:
             cordoned,
             fault(29, 41, "line", "first extender's API"),
             id="a node that was cordoned while the extender heard nothing",
+        ),
+        pytest.param(
+            one_was_deleted_unseen,
+            fault(14, 18, "kill", "kube-apiserver-first"),
+            id="a gang whose member was deleted while its API server was away, until a watch is back",
+        ),
+        pytest.param(
+            one_was_deleted_unseen, fault(16, 19, "cut watches", "first"), id="a member deleted while no watch was open"
         ),
         pytest.param(
             told_late,
@@ -567,6 +597,16 @@ def test_a_fault_excuses_what_follows_from_it(run: Written, plant: Callable[[Wri
             bound_late,
             fault(19, 30, "few descriptors", "first", done=False),
             id="a fraction, and nothing could be done",
+        ),
+        pytest.param(
+            one_was_deleted_unseen,
+            fault(18.5, 18.9, "cut watches", "first"),
+            id="a member deleted before watches were cut",
+        ),
+        pytest.param(
+            one_was_deleted_unseen,
+            fault(14, 18, "kill", "kube-apiserver-second"),
+            id="a member deleted while the standby's API server was away",
         ),
         pytest.param(told_late, fault(30, 46), id="a node that came while an extender was killed"),
         pytest.param(

@@ -26,6 +26,7 @@ def fractions(past: Past) -> list[str]:
         excused=past.outcome["excused"],
         loose=[key for key, wish in known.items() if wish.policy == ONCE_SATISFIED],
         excused_fraction=_excused(past),
+        known_since=past.excuses.blind_since,
     )
 
 

@@ -26,8 +26,8 @@ MEMORY_SHARE, MEMORY_BYTES = 1.5, 64 * 2**20
 LONG_SECONDS, LONG_SHARE, LONG_BYTES, LONG_DESCRIPTORS = 900.0, 1.1, 12 * 2**20, 12  # of one that has lived for so long
 SETTLED_SECONDS = 60.0  # after its start an extender has read what there is
 DESCRIPTORS = 40
-# Of one kind of objects, in all namespaces or in one: back-off makes seven of them, a start of the program is one, and the pods of a
-# namespace that have ended are listed every five seconds while its gangs end.
+# Of one kind of objects, in all namespaces or in one, with one selector: back-off makes seven of them, a start of the program is one,
+# and the pods of a namespace that have ended are listed every five seconds while its gangs end.
 LISTS_A_MINUTE = 20
 LOGGED = re.compile(r"[A-Z](\d{4} \d\d:\d\d:\d\d\.\d{3}) ")
 FAILPOINT = "FailpointError"  # a failpoint was to raise
@@ -132,15 +132,17 @@ def _still_held(past: Past) -> Iterator[str]:
 
 
 def frequent_lists(past: Past) -> list[str]:
-    lists: defaultdict[tuple[str, str, str], list[float]] = defaultdict(list)
+    lists: defaultdict[tuple[str, str, str, str], list[float]] = defaultdict(list)
     for call in past.audit():
         if call["verb"] == "list" and call["writer"].endswith("-extender"):
             namespace = call["name"].partition("/")[0]
             resource = f"{call['resource']}.{call['group']}" if call["group"] else call["resource"]
-            lists[call["writer"], resource, namespace].append(call["at"])
+            lists[call["writer"], resource, namespace, call["selects"]].append(call["at"])
     found = []
-    for (lister, resource, namespace), moments in lists.items():
-        what = f"{resource} of {namespace}" if namespace else resource
+    for (lister, resource, namespace, selects), moments in lists.items():
+        what = " ".join(
+            (resource, *([f"of {namespace}"] if namespace else []), *([f"with {selects}"] if selects else []))
+        )
         moments.sort()
         for first, last in zip(moments, moments[LISTS_A_MINUTE:], strict=False):
             if last - first < 60:
