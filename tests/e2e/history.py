@@ -212,6 +212,8 @@ class Tally:
             if not self.bound:  # it starts anew
                 self._forget_before(self._known_since(change.at) - self._limit)
             self.bound[uid] = name
+        else:
+            self.bound.pop(uid, None)  # etcd was restored to a time before it was bound
 
     def _forget_before(self, decided: float) -> None:
         """A member that went later was still counted on when it was decided."""

@@ -49,6 +49,8 @@ ANSWER_GRACE = 2.0  # what came in meanwhile is answered
 HOLDS_A_WRITE = frozenset(STALLS)
 WRITE_PARTS = frozenset((EXTENDER, API, SERVER))
 WRITE_GRACE = 2.0  # what lay on the line arrives
+# As rig.LEASE_TIMES has it: an extender that is told nothing leads for so long by the last version of the Lease that it saw.
+LEASE_SECONDS = 6.0
 # An API server that has just begun to serve knows no roles yet, and forbids what has lain with it since before: it is ready within 15 s,
 # and a request may be on its way for 30.
 UNREADY_SECONDS = 45.0
@@ -175,6 +177,12 @@ class Excuses:
     def of_a_write(self, replica: str, at: float) -> bool:
         """Whether it may have lain on its line, or in a program that stood still. No client can take that back."""
         return _overlaps(self._writes[replica], at - WRITE_GRACE, at)
+
+    def of_an_ended_lease(self, replica: str, at: float) -> bool:
+        """Whether its extender may not have been told that the Lease had ended, and led by the version before until that expired."""
+        lost = max((ended for _, ended in self.leaders.spans(replica) if ended <= at), default=-math.inf)
+        untold = any(began <= lost + RECORD_SECONDS and at <= ended for began, ended in self._mirrors[replica])
+        return untold and at - lost <= LEASE_SECONDS
 
     def of_a_forbidden_write(self, replica: str, at: float) -> bool:
         """Whether it may have been sent long before, to an API server that ended or stood still. It has changed nothing."""

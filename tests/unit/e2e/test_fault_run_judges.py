@@ -249,6 +249,15 @@ def test_a_pod_that_a_restored_etcd_takes_from_its_node_uses_no_room_there(run: 
     assert run.judged() == []
 
 
+def test_a_pod_that_a_restored_etcd_takes_from_its_node_is_no_fraction_from_then_on(run: Written) -> None:
+    """Neither a deletion of it nor of any other pod was in the record; the others of its gang have not started."""
+    run.wishes["default/late"] = wish("default/late", 2)
+    run.fault(50, 62, "restored etcd", "etcd")
+    for at, node_name in ((55, "node"), (61, "")):
+        run.pod(at, "late-0", node_name, labels={"scheduling.x-k8s.io/pod-group": "late"})
+    assert run.judged() == []
+
+
 def a_hole(run: Written) -> None:
     run.record.note("holes", why="the follower of /api/v1/nodes broke: KeyError('items')")
 
@@ -316,6 +325,11 @@ def told_late(run: Written) -> None:
 def after_the_lease(run: Written) -> None:
     run.lease(50, "second")
     run.request(60)
+
+
+def soon_after_the_lease(run: Written) -> None:
+    run.lease(50, "second")
+    run.request(55)
 
 
 def slow(run: Written) -> None:
@@ -556,6 +570,11 @@ def test_every_judge_has_a_planted_fault() -> None:
             id="a node that a frozen API server tells of afterwards",
         ),
         pytest.param(after_the_lease, fault(45, 59, "line", "first extender's API"), id="a write that lay on the line"),
+        pytest.param(
+            soon_after_the_lease,
+            fault(49, 56, "failing reads", "first"),
+            id="a write of one that was not told of the end",
+        ),
         pytest.param(bound_after_the_answer, fault(20, 24, "freeze"), id="a Binding of an extender that was frozen"),
         pytest.param(slow, fault(49, 50, "freeze"), id="an answer while a program was frozen"),
         pytest.param(slow, fault(51, 57, "line", "first verbs"), id="an answer on a line that was late"),
@@ -614,6 +633,17 @@ def test_a_fault_excuses_what_follows_from_it(run: Written, plant: Callable[[Wri
         ),
         pytest.param(after_the_lease, fault(45, 59), id="a write of an extender that was killed"),
         pytest.param(
+            after_the_lease,
+            fault(49, 61, "failing reads", "first"),
+            id="a write when the Lease had expired all the same",
+        ),
+        pytest.param(
+            soon_after_the_lease, fault(52, 56, "failing reads", "first"), id="a write of one that had been told before"
+        ),
+        pytest.param(
+            soon_after_the_lease, fault(49, 56, "failing reads", "second"), id="a write while the other was not told"
+        ),
+        pytest.param(
             after_the_lease, fault(45, 59, "line", "first verbs"), id="a write, and the line of verbs was held"
         ),
         pytest.param(
@@ -671,6 +701,14 @@ def test_the_time_that_an_api_server_takes_for_bindings_is_not_the_program_s(
     run.call(20, 2.0, "bind", node="node", name="web-2")
     run.bound(21.5, "web-2")
     run.binding(received, name="web-2", took=took)
+    assert len([said for said in run.judged() if "a fraction" in said]) == wrong
+
+
+@pytest.mark.parametrize(("took", "wrong"), [(2.5, 0), (0.5, 1)])
+def test_nor_is_what_it_takes_for_evictions(run: Written, took: float, wrong: int) -> None:
+    evicted_with_a_pause(run)
+    what = {"resource": "pods", "subresource": "", "namespace": "default", "name": "web-1"}
+    run.audited(60.3, "first", "delete", what, took=took)
     assert len([said for said in run.judged() if "a fraction" in said]) == wrong
 
 

@@ -1,8 +1,9 @@
 """Only the replica that holds the Lease writes: the API servers' audit logs against every version of the Lease.
 
 Not judged: a write of a replica whose own line was held, or whose program or server stood still. No client can take that back. Nor
-one that its API server forbade after a fault of that server: one that has just begun to serve knows no roles yet, and so refuses what has
-lain with it since before, while its etcd was away perhaps.
+one within the Lease's duration after its kube-scheduler gave it up, where no watch could tell its extender of that. Nor one that its
+API server forbade after a fault of that server: one that has just begun to serve knows no roles yet, and so refuses what has lain with
+it since before, while its etcd was away perhaps.
 """
 
 from __future__ import annotations
@@ -25,7 +26,8 @@ def writes_without_the_lease(past: Past) -> list[str]:
         if call["code"] == FORBIDDEN and past.excuses.of_a_forbidden_write(writer, call["at"]):
             continue
         led = past.leaders.between(call["at"] - ARRIVAL_SECONDS, call["at"] + ARRIVAL_SECONDS)
-        if writer not in led and not past.excuses.of_a_write(writer, call["at"]):
+        excused = past.excuses.of_a_write(writer, call["at"]) or past.excuses.of_an_ended_lease(writer, call["at"])
+        if writer not in led and not excused:
             what = "/".join(each for each in (call["resource"], call["subresource"]) if each)
             found.append(
                 f"the extender of {writer} had {call['verb']} {what} {call['name']}, and {' and '.join(sorted(led)) or 'no replica'} led"
