@@ -61,9 +61,7 @@ BLINDS = frozenset(
 MIRROR_PARTS = frozenset((EXTENDER, API, SERVER))
 MIRROR_GRACE = 5.0  # a watch has begun again, or all is listed anew
 ENDS_A_SERVER = frozenset((*ENDS, "restored etcd"))
-SERVER_GRACE = (
-    MIRROR_GRACE + 2 * CUT_BACKOFF_SECONDS
-)  # once an API server is back a watch may wait for its next attempt
+SERVER_GRACE = MIRROR_GRACE + 2 * CUT_BACKOFF_SECONDS  # a watch may wait before it asks again
 
 DELAYS_THE_RECORD = frozenset(
     ("freeze", "line", "restored etcd")
