@@ -121,9 +121,8 @@ def violations(
     for group, changes in _by_group(history).items():
         wanted = min_members.get(group) or max(change.pod.min_member for change in changes)
         limit = commit_seconds(len({change.pod.uid for change in changes}), killed=killed, recovery=recovery)
-        tally = (
-            LooseTally(wanted, excused, limit, known_since) if group in loose else Tally(excused, limit, known_since)
-        )
+        told = excused, limit, known_since
+        tally = LooseTally(wanted, *told) if group in loose else Tally(*told)
         found += _fractions(
             group, wanted, changes, tally, ended=ended, limit=limit, restarts=restarts, excused=excused_fraction
         )
@@ -223,9 +222,7 @@ class Tally:
 class LooseTally(Tally):
     """Of a gang that has been whole and is less by the test's doing, or because some have finished, no member is counted."""
 
-    def __init__(
-        self, wanted: int, excused: Collection[str], limit: float, known_since: KnownSince = up_to_date
-    ) -> None:
+    def __init__(self, wanted: int, excused: Collection[str], limit: float, known_since: KnownSince) -> None:
         super().__init__(excused, limit, known_since)
         self._wanted = wanted
         self._was_whole = self._loose = False

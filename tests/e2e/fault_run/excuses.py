@@ -49,8 +49,7 @@ ANSWER_GRACE = 2.0  # what came in meanwhile is answered
 HOLDS_A_WRITE = frozenset(STALLS)
 WRITE_PARTS = frozenset((EXTENDER, API, SERVER))
 WRITE_GRACE = 2.0  # what lay on the line arrives
-# As rig.LEASE_TIMES has it: an extender that is told nothing leads for so long by the last version of the Lease that it saw.
-LEASE_SECONDS = 6.0
+LEASE_SECONDS = 6.0  # the Lease's: an extender that is told nothing leads for so long by the last version that it saw
 # An API server that has just begun to serve knows no roles yet, and forbids what has lain with it since before: it is ready within 15 s,
 # and a request may be on its way for 30.
 UNREADY_SECONDS = 45.0

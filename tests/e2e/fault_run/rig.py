@@ -26,6 +26,7 @@ from tests.e2e.build import Binaries
 from tests.e2e.cluster import Cluster
 from tests.e2e.control_plane import ADMIN, MANIFESTS, ControlPlane
 from tests.e2e.fault_run.drawn_configuration import DrawnConfiguration
+from tests.e2e.fault_run.excuses import LEASE_SECONDS
 from tests.e2e.fault_run.patient_api import PatientApi
 from tests.e2e.fault_run.record import Record
 from tests.e2e.fault_run.stderr_pipe import StderrPipe
@@ -40,7 +41,7 @@ from tests.e2e.processes import Program, eventually, free_port
 
 NAMES = ("first", "second")
 ACCOUNT = "system:serviceaccount:kube-system:gang-scheduler"
-LEASE_TIMES = {"leaseDuration": "6s", "renewDeadline": "5s", "retryPeriod": "1s"}
+LEASE_TIMES = {"leaseDuration": f"{LEASE_SECONDS:g}s", "renewDeadline": "5s", "retryPeriod": "1s"}
 LONGEST_BACK_OFF = 10.0
 OVERLAYS = ("sidecar", "preemption")
 AUDIT = {

@@ -140,9 +140,7 @@ def frequent_lists(past: Past) -> list[str]:
             lists[call["writer"], resource, namespace, call["selects"]].append(call["at"])
     found = []
     for (lister, resource, namespace, selects), moments in lists.items():
-        what = " ".join(
-            (resource, *([f"of {namespace}"] if namespace else []), *([f"with {selects}"] if selects else []))
-        )
+        what = " ".join(filter(None, (resource, namespace and f"of {namespace}", selects and f"with {selects}")))
         moments.sort()
         for first, last in zip(moments, moments[LISTS_A_MINUTE:], strict=False):
             if last - first < 60:
