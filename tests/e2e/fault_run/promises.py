@@ -16,7 +16,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, replace
 
 from tests.e2e.fault_run.wishes import ONLY_WAITING, Domain, Wish, domain, narrowest, units
-from tests.e2e.history import Change, Tally
+from tests.e2e.history import Change, KnownSince, Tally, up_to_date
 
 NEVER = math.inf
 MOVES_SECONDS = 5.0  # while those in its old domain are deleted, and the first are in its new one
@@ -26,7 +26,7 @@ State = tuple[float, str]  # from when on, and what is wrong; empty where nothin
 @dataclass(frozen=True)
 class Story:
     """All that happened. labels: of every node that there ever was. excused_state: whether a fault excuses what was
-    wrong from one moment to another, within a limit."""
+    wrong from one moment to another, within a limit. known_since: as for history.violations."""
 
     history: Sequence[Change]
     labels: Mapping[str, Mapping[str, str]]
@@ -34,12 +34,13 @@ class Story:
     limit: float
     ended: float
     excused_state: Callable[[float, float, float], bool] = lambda since, until, limit: False
+    known_since: KnownSince = up_to_date
 
     def of(self, *groups: str) -> list[Change]:
         return [change for change in self.history if change.pod.group in groups]
 
     def tally(self) -> Tally:
-        return Tally(self.excused, self.limit)
+        return Tally(self.excused, self.limit, self.known_since)
 
     def domain(self, node: str, level: str) -> Domain | None:
         return domain(self.labels[node], level)

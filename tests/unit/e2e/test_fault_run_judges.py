@@ -284,6 +284,16 @@ def one_was_deleted_unseen(run: Written) -> None:
     run.excused.append("default/web-2")
 
 
+def a_master_was_deleted_unseen(run: Written) -> None:
+    """Eight seconds before the worker starts; a gang of its own."""
+    run.wishes["default/job"] = wish("default/job", 1, roles={"master": 1})
+    labels = {"scheduling.x-k8s.io/pod-group": "job", "gang-extender.dev/role": "master"}
+    run.pod(40, "master", labels=labels)
+    run.pod(42, "master", what="DELETED", labels=labels)
+    run.pod(50, "worker", "node", group="job")
+    run.excused.append("default/master")
+
+
 def two_racks(run: Written) -> None:
     run.wishes["default/web"]["level"] = "rack"
 
@@ -565,6 +575,11 @@ def test_every_judge_has_a_planted_fault() -> None:
             one_was_deleted_unseen, fault(16, 19, "cut watches", "first"), id="a member deleted while no watch was open"
         ),
         pytest.param(
+            a_master_was_deleted_unseen,
+            fault(41, 43, "kill", "kube-apiserver-first"),
+            id="a worker whose master was deleted while their API server was away",
+        ),
+        pytest.param(
             told_late,
             fault(30, 46, "freeze", "kube-apiserver-second"),
             id="a node that a frozen API server tells of afterwards",
@@ -626,6 +641,11 @@ def test_a_fault_excuses_what_follows_from_it(run: Written, plant: Callable[[Wri
             one_was_deleted_unseen,
             fault(14, 18, "kill", "kube-apiserver-second"),
             id="a member deleted while the standby's API server was away",
+        ),
+        pytest.param(
+            a_master_was_deleted_unseen,
+            fault(48, 49, "kill", "kube-apiserver-first"),
+            id="a worker whose master was deleted before their API server was away",
         ),
         pytest.param(told_late, fault(30, 46), id="a node that came while an extender was killed"),
         pytest.param(

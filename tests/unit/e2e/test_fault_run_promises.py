@@ -87,6 +87,13 @@ def test_roles(history: list[Change], excused: list[str], broken: bool) -> None:
     assert bool(judged(history, asking("g", 2, roles="m=1,w=1"), excused=excused)) is broken
 
 
+@pytest.mark.parametrize(("blind_since", "broken"), [(0, False), (2, True)])
+def test_a_member_that_no_watch_told_of_counts_for_its_role(blind_since: float, broken: bool) -> None:
+    history = [change(0, "g/m-0"), change(1, "g/m-0", gone=True), change(9, "g/w-0", "a1")]
+    story = Story(history, LABELS, frozenset({"default/m-0"}), 0.5, 100, known_since=lambda moment: blind_since)
+    assert bool(broken_promises(story, {"default/g": asking("g", 2, roles="m=1,w=1")})) is broken
+
+
 WHOLE = [change(0, "a/w-a", "a1"), change(0, "b/w-b", "a1")]
 
 

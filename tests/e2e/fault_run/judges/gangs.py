@@ -85,8 +85,15 @@ def _evicted_at_once(changes: Sequence[Change]) -> list[Change]:
 
 
 def promises(past: Past) -> list[str]:
-    excused, ended = frozenset(past.outcome["excused"]), past.outcome["ended"]
-    story = Story(past.history, past.outcome["labels"], excused, 5.0, ended, past.excuses.of_a_fraction)
+    story = Story(
+        past.history,
+        past.outcome["labels"],
+        frozenset(past.outcome["excused"]),
+        limit=5.0,
+        ended=past.outcome["ended"],
+        excused_state=past.excuses.of_a_fraction,
+        known_since=past.excuses.blind_since,
+    )
     return broken_promises(story, _wishes(past))
 
 
