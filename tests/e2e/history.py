@@ -43,6 +43,7 @@ class Seen:
     role: str = ""
     finished: bool = False  # Succeeded or Failed: it uses no room any more
     leaving: bool = False  # deleted, and its kubelet has not yet said that it is gone
+    version: int = 0  # metadata.resourceVersion
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +71,13 @@ def seen(pod: Json) -> Seen:
         role=labels.get(ROLE_LABEL, ""),
         finished=pod.get("status", {}).get("phase") in ("Succeeded", "Failed"),
         leaving="deletionTimestamp" in metadata,
+        version=version(metadata),
     )
+
+
+def version(metadata: Json) -> int:
+    """One order for all kinds of objects, as they share one etcd; 0 where there is none."""
+    return int(metadata.get("resourceVersion", 0))
 
 
 def _requests(spec: Json) -> Amounts:

@@ -152,6 +152,13 @@ class Excuses:
         begun = _overlaps(spans, since - RECORD_SECONDS, since + limit)
         return begun and outside(self.at_work_on_the_leader, since, until) <= FINISH_SECONDS
 
+    def of_the_rest_of_a_gang(self, since: float, until: float) -> bool:
+        """Whether the leader may not have been told that the first members of a gang were evicted: kube-scheduler evicts those on the
+        preemptor's node, and the extender the rest as it sees them go. Once it could know it took no longer than the next leader takes."""
+        blind = (common(self._mirrors[replica], self.leaders.spans(replica)) for replica in REPLICAS)
+        known = merged([*self.at_work_on_the_leader, *chain.from_iterable(blind)])
+        return self.blind_since(since) < since and outside(known, since, until) <= FINISH_SECONDS
+
     @cached_property
     def _cuts(self) -> Mapping[str, Spans]:
         return {replica: self._spans(replica, CUTS_A_COMMIT, ALL_PARTS, back=True) for replica in REPLICAS}

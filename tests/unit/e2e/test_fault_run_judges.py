@@ -32,9 +32,12 @@ class Written:
     def version(self, at: float, kind: str, item: Json, what: str = "MODIFIED") -> None:
         self.record.note(kind, at=START + at, type=what, object=item)
 
-    def node(self, at: float, name: str = "node", cpu: str = "8", what: str = "MODIFIED", **spec: Any) -> None:
+    def node(
+        self, at: float, name: str = "node", cpu: str = "8", what: str = "MODIFIED", version: int = 0, **spec: Any
+    ) -> None:
         room = {"cpu": cpu, "memory": "1Gi", "pods": "10"}
-        self.version(at, "nodes", {"metadata": {"name": name}, "spec": spec, "status": {"allocatable": room}}, what)
+        metadata = {"name": name, "resourceVersion": str(version)}
+        self.version(at, "nodes", {"metadata": metadata, "spec": spec, "status": {"allocatable": room}}, what)
 
     def pod(self, at: float, name: str, node: str = "", what: str = "MODIFIED", **metadata: Any) -> None:
         self.version(at, "pods", pod(name, node, **metadata), what)
@@ -580,6 +583,9 @@ def test_every_judge_has_a_planted_fault() -> None:
             id="a worker whose master was deleted while their API server was away",
         ),
         pytest.param(
+            evicted_with_a_pause, fault(59, 61, "failing reads", "first"), id="a gang whose eviction was not told of"
+        ),
+        pytest.param(
             told_late,
             fault(30, 46, "freeze", "kube-apiserver-second"),
             id="a node that a frozen API server tells of afterwards",
@@ -612,6 +618,24 @@ def test_a_fault_excuses_what_follows_from_it(run: Written, plant: Callable[[Wri
     plant(run)
     run.fault(**fault)
     assert run.judged() == []
+
+
+@pytest.mark.parametrize(("binding", "wrong"), [(7, 0), (9, 1)])
+def test_a_node_has_the_room_that_it_had_at_the_binding_s_version(run: Written, binding: int, wrong: int) -> None:
+    """The record has pods nine seconds late; that the node has shrunk, by version 8, it has at once."""
+    run.node(25, cpu="3", version=8)
+    run.pod(39, "web-2", resourceVersion="6")
+    run.pod(40, "web-2", "node", resourceVersion=str(binding))
+    assert len([said for said in run.judged() if said.startswith("no node over its room")]) == wrong
+
+
+@pytest.mark.parametrize(("made", "wrong"), [(8, 0), (10, 1)])
+def test_a_node_is_there_if_its_version_is_older_than_the_binding_s(run: Written, made: int, wrong: int) -> None:
+    """The record has it five seconds after the binding."""
+    run.pod(39, "web-2", resourceVersion="6")
+    run.pod(40, "web-2", "new", resourceVersion="9")
+    run.node(45, "new", version=made)
+    assert len([said for said in run.judged() if said.endswith("was bound to new, which was not there")]) == wrong
 
 
 @pytest.mark.parametrize(
@@ -647,6 +671,17 @@ def test_a_fault_excuses_what_follows_from_it(run: Written, plant: Callable[[Wri
             fault(48, 49, "kill", "kube-apiserver-first"),
             id="a worker whose master was deleted before their API server was away",
         ),
+        pytest.param(
+            evicted_with_a_pause,
+            fault(60.5, 61, "failing reads", "first"),
+            id="a gang that was evicted in part before its eviction could not be told of",
+        ),
+        pytest.param(
+            evicted_with_a_pause,
+            fault(59, 61, "failing reads", "second"),
+            id="a gang that was evicted in part, which the standby was not told of",
+        ),
+        pytest.param(bound_late, fault(19, 29, "failing reads", "first"), id="a start in part while nothing was told"),
         pytest.param(told_late, fault(30, 46), id="a node that came while an extender was killed"),
         pytest.param(
             cordoned, fault(29, 41, "line", "second extender's API"), id="a cordon that the standby did not hear of"

@@ -33,15 +33,25 @@ def fractions(past: Past) -> list[str]:
 
 
 def _excused(past: Past) -> Excused:
-    """A fault; or a busy machine, on which the rig stood still, or the API servers took longer for writes to the group's pods than is
-    usual."""
+    """A fault of the commit, or of what is known of an eviction; or a busy machine, on which the rig stood still, or the API servers took
+    longer for writes to the group's pods than is usual."""
 
     def excused(group: str, since: float, until: float, limit: float) -> bool:
         if past.excuses.of_a_fraction(since, until, limit):
             return True
+        if _was_evicted(past, group, since) and past.excuses.of_the_rest_of_a_gang(since, until):
+            return True
         return outside([*past.pauses, *_slow_writes(past, group)], since, until) <= limit
 
     return excused
+
+
+def _was_evicted(past: Past, group: str, at: float) -> bool:
+    """Whether it is then that a member of it was told to go."""
+    return any(
+        change.at == at and change.pod.group == group and (change.deleted or change.pod.leaving)
+        for change in past.history
+    )
 
 
 def _slow_writes(past: Past, group: str) -> Iterator[tuple[float, float]]:

@@ -1,8 +1,8 @@
 """What each node was at the moment of each binding: room enough, there, not cordoned, without a taint that the pod does not tolerate.
 
 A binding is decided a moment before it is written, by a mirror that lags, and what a node is may come to the record after the
-binding: of all that the node was from LAG_SECONDS before to LAG_SECONDS after, and while a fault keeps news from the leader from its
-beginning on (to its end, if it keeps them from the record), the best counts.
+binding: of all that the node was from LAG_SECONDS before to LAG_SECONDS after, while a fault keeps news from the leader from its
+beginning on (to its end, if it keeps them from the record), and at the binding by the order of resourceVersions, the best counts.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 
 from tests.e2e.api import Json
 from tests.e2e.fault_run.record import Past
-from tests.e2e.history import Amounts, Change, amounts
+from tests.e2e.history import Amounts, Change, amounts, version
 
 LAG_SECONDS = 3.0
 
@@ -24,19 +24,29 @@ class Nodes:
     def __init__(self, past: Past) -> None:
         self._moments: defaultdict[str, list[float]] = defaultdict(list)
         self._versions: defaultdict[str, list[Json | None]] = defaultdict(list)
+        self._by_version: defaultdict[str, list[tuple[int, Json | None]]] = defaultdict(list)
         for at, kind, node in past.objects("nodes"):
             name = node["metadata"]["name"]
             self._moments[name].append(at)
-            self._versions[name].append(None if kind == "DELETED" else node)
+            there = None if kind == "DELETED" else node
+            self._versions[name].append(there)
+            self._by_version[name].append((version(node["metadata"]), there))
         self._excuses = past.excuses
 
-    def at(self, name: str, moment: float) -> list[Json]:
+    def at(self, binding: Change) -> list[Json]:
         """All that it was from a while before to a while after."""
+        name, moment = binding.pod.node, binding.at
         since = self._excuses.blind_since(moment) - LAG_SECONDS
         until = self._excuses.recorded_until("nodes", moment) + LAG_SECONDS
         first = max(0, bisect_right(self._moments[name], since) - 1)
         last = bisect_left(self._moments[name], until)
-        return [each for each in self._versions[name][first:last] if each is not None]
+        around = [*self._versions[name][first:last], self._before(name, binding.pod.version)]
+        return [each for each in around if each is not None]
+
+    def _before(self, name: str, bound: int) -> Json | None:
+        """The newest that is older than a resourceVersion, whenever the record had each of both."""
+        older = [(at, node) for at, node in self._by_version[name] if at < bound]
+        return max(older, key=lambda each: each[0])[1] if older else None
 
 
 def overcommitted(past: Past) -> list[str]:
@@ -52,7 +62,7 @@ def overcommitted(past: Past) -> list[str]:
         used[node][change.pod.uid] = change.pod.requests
         if not bound:
             continue
-        room = [amounts(version["status"]["allocatable"]) for version in nodes.at(node, change.at)]
+        room = [amounts(each["status"]["allocatable"]) for each in nodes.at(change)]
         for resource in change.pod.requests:
             amount = sum(each.get(resource, 0) for each in used[node].values())
             most = max((each.get(resource, 0) for each in room), default=amount)
@@ -69,7 +79,7 @@ def unfit_nodes(past: Past) -> list[str]:
     found = []
     for change, bound in _bindings(past):
         if bound and not change.deleted:
-            versions = nodes.at(change.pod.node, change.at)
+            versions = nodes.at(change)
             if not any(_fit(pods[change.pod.uid], node) for node in versions):
                 what = "cordoned, tainted or not ready" if versions else "not there"
                 found.append(f"{change.pod.name} was bound to {change.pod.node}, which was {what}")
