@@ -33,6 +33,18 @@ from tests.e2e.fault_run.volumes import Provisioner, Volumes, remove_unused
 QUIET_SECONDS = 12.0  # longer than kube-scheduler's longest back-off, and than a denial
 CALM_SECONDS = 120.0
 MOST_GANGS = 30
+SINGLE, MOST_SINGLES = "single", 30
+
+
+def too_many_singles(pods: Sequence[Json]) -> list[str]:
+    """The oldest, so that there is room for one more: also those that a restored etcd has back."""
+    singles = [
+        pod["metadata"]
+        for pod in pods
+        if pod["metadata"]["name"].startswith(SINGLE) and pod["metadata"]["namespace"] == "default" and not leaves(pod)
+    ]
+    singles.sort(key=lambda metadata: str(metadata["creationTimestamp"]))
+    return [metadata["name"] for metadata in singles[: max(0, len(singles) - MOST_SINGLES + 1)]]
 
 
 class Load:
@@ -195,8 +207,11 @@ class Load:
 
     def _single_pod(self) -> None:
         self._number += 1
+        for name in too_many_singles(self._cluster.all_pods()):
+            with suppress(Refused):  # it was a victim meanwhile
+                self._cluster.delete_pod(name)
         self._cluster.pod(
-            f"single{self._number}",
+            f"{SINGLE}{self._number}",
             labels=self._random.choice(({}, KEPT)),
             requests={"cpu": str(self._random.choice((1, 2)))},
             priority=self._random.choice((0, 0, 10)),

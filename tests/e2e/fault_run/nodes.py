@@ -19,7 +19,7 @@ from tests.e2e.history import Amounts, amounts
 NODE_CPU = 8
 LESS_CPU = (3, 5, NODE_CPU, NODE_CPU)  # what a kubelet says that it has, after it was configured anew
 WHERE = ({ZONE: "a", RACK: "r1"}, {ZONE: "a", RACK: "r2"}, {ZONE: "b", RACK: "r1"})  # two racks of one name
-FEWEST = 3
+FEWEST, MOST = 3, 30
 TAINT = {"key": "fault-run", "effect": "NoSchedule"}
 TOLERATIONS = [{"key": TAINT["key"], "operator": "Exists"}]
 
@@ -44,7 +44,9 @@ class Nodes:
         return dict.fromkeys(self._names, amounts(resources))
 
     def add(self) -> None:
-        """A new one, or one that has gone comes again."""
+        """A new one, or one that has gone comes again; where there are MOST, one goes."""
+        if len(self._names) >= MOST:
+            return self.remove()
         gone = [name for name in self.labels if name not in self._names]
         again, which = self._dice.random() < 0.3, self._dice.random()
         labels = dict(self._dice.choice(WHERE)) if self._dice.random() < 0.9 else {ZONE: "b"}
@@ -59,6 +61,7 @@ class Nodes:
         self.labels[name] = labels
         self._cluster.node(name, cpu=str(NODE_CPU), labels=labels)
         self._names.append(name)
+        return None
 
     def put_right(self) -> None:
         """After etcd was restored: a kubelet registers its node again; one that was removed is there, and stays."""
