@@ -155,9 +155,8 @@ class Excuses:
     def of_the_rest_of_a_gang(self, since: float, until: float) -> bool:
         """Whether the leader may not have been told that the first members of a gang were evicted: kube-scheduler evicts those on the
         preemptor's node, and the extender the rest as it sees them go. Once it could know it took no longer than the next leader takes."""
-        blind = (common(self._mirrors[replica], self.leaders.spans(replica)) for replica in REPLICAS)
-        known = merged([*self.at_work_on_the_leader, *chain.from_iterable(blind)])
-        return self.blind_since(since) < since and outside(known, since, until) <= FINISH_SECONDS
+        cut_or_blind = [*self.at_work_on_the_leader, *self._of_the_leader(self._mirrors)]
+        return self.blind_since(since) < since and outside(cut_or_blind, since, until) <= FINISH_SECONDS
 
     @cached_property
     def _cuts(self) -> Mapping[str, Spans]:
@@ -166,8 +165,11 @@ class Excuses:
     @cached_property
     def at_work_on_the_leader(self) -> Spans:
         """A fault of a replica counts for as long as that one holds the Lease."""
-        cuts = (common(self._cuts[replica], self.leaders.spans(replica)) for replica in REPLICAS)
-        return merged([*chain.from_iterable(cuts), *self._late("pods")])
+        return merged([*self._of_the_leader(self._cuts), *self._late("pods")])
+
+    def _of_the_leader(self, spans: Mapping[str, Spans]) -> Iterable[tuple[float, float]]:
+        """What of each replica's is while it holds the Lease."""
+        return chain.from_iterable(common(spans[replica], self.leaders.spans(replica)) for replica in REPLICAS)
 
     # Answers, writes, and what is known of nodes
 

@@ -23,14 +23,11 @@ class Nodes:
 
     def __init__(self, past: Past) -> None:
         self._moments: defaultdict[str, list[float]] = defaultdict(list)
-        self._versions: defaultdict[str, list[Json | None]] = defaultdict(list)
-        self._by_version: defaultdict[str, list[tuple[int, Json | None]]] = defaultdict(list)
+        self._versions: defaultdict[str, list[tuple[int, Json | None]]] = defaultdict(list)
         for at, kind, node in past.objects("nodes"):
             name = node["metadata"]["name"]
             self._moments[name].append(at)
-            there = None if kind == "DELETED" else node
-            self._versions[name].append(there)
-            self._by_version[name].append((version(node["metadata"]), there))
+            self._versions[name].append((version(node["metadata"]), None if kind == "DELETED" else node))
         self._excuses = past.excuses
 
     def at(self, binding: Change) -> list[Json]:
@@ -40,13 +37,13 @@ class Nodes:
         until = self._excuses.recorded_until("nodes", moment) + LAG_SECONDS
         first = max(0, bisect_right(self._moments[name], since) - 1)
         last = bisect_left(self._moments[name], until)
-        around = [*self._versions[name][first:last], self._before(name, binding.pod.version)]
-        return [each for each in around if each is not None]
+        around = [*self._versions[name][first:last], *self._before(name, binding.pod.version)]
+        return [node for _, node in around if node is not None]
 
-    def _before(self, name: str, bound: int) -> Json | None:
+    def _before(self, name: str, bound: int) -> list[tuple[int, Json | None]]:
         """The newest that is older than a resourceVersion, whenever the record had each of both."""
-        older = [(at, node) for at, node in self._by_version[name] if at < bound]
-        return max(older, key=lambda each: each[0])[1] if older else None
+        older = [each for each in self._versions[name] if each[0] < bound]
+        return [max(older, key=lambda each: each[0])] if older else []
 
 
 def overcommitted(past: Past) -> list[str]:
