@@ -132,6 +132,15 @@ def _unread(pipe: BinaryIO) -> int:
     return int(struct.unpack("i", fcntl.ioctl(pipe.fileno(), termios.FIONREAD, bytes(4)))[0])
 
 
+@pytest.fixture
+def may_be_interrupted() -> Iterator[None]:
+    """Programs inherit it that an interrupt is ignored, as it is where a shell has put these tests into the background."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("may_be_interrupted")
 def test_an_interrupted_run_ends_quietly(tmp_path: Path) -> None:
     """The command has read what there is of its file, and waits for more. An interrupt between two reads is noticed when the second
     returns, so the writer goes."""

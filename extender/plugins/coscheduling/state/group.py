@@ -208,7 +208,8 @@ class Group:
         return found.effects
 
     def _move(self, uid: str, member: Member, to: MemberState | None, node_name: str) -> None:
-        self.changes += 1  # which members there are, and so what it asks for, changes only where one goes
+        self.changes += 1
+        had_begun = bool(self.assigned)
         self._by_state[member.state].discard(uid)
         self.unconfirmed.discard(uid)
         if member.state is MemberState.UNSCHEDULABLE:
@@ -221,6 +222,8 @@ class Group:
             return
         member.state = to
         self._by_state[to].add(uid)
+        if bool(self.assigned) is not had_begun:
+            self.current = self.standing = None  # once it has begun, a gang that others name may come in phases too
         if to is MemberState.UNSCHEDULABLE:
             self.on_waiting(True)
         member.node = node_name or (member.node if to in WITH_NODE else "")

@@ -230,7 +230,14 @@ def _asked(manager: PodGroupManager, group: Group) -> GroupSpec | None:
 
 def cloned(group: Group) -> Group:
     """Of which nothing is remembered."""
-    return Group(group.key, members=group.members, steps=group.steps, early=group.early, in_part=group.in_part)
+    return Group(
+        group.key,
+        members=group.members,
+        steps=group.steps,
+        early=group.early,
+        in_part=group.in_part,
+        assigned=group.assigned,  # it has begun
+    )
 
 
 def _current(manager: PodGroupManager, group: Group) -> Iterable[str]:

@@ -95,6 +95,11 @@ class LifetimesMachine(RuleBasedStateMachine):
 
     @precondition(lambda self: self.api)
     @rule(data=st.data())
+    def pod_is_bound_by_another_replica(self, data: st.DataObject) -> None:
+        self._now(on_node(self._any(data), "n1"))
+
+    @precondition(lambda self: self.api)
+    @rule(data=st.data())
     def pod_is_told_to_go(self, data: st.DataObject) -> None:
         pod = self._any(data)
         stamp = group().metadata.creation_timestamp

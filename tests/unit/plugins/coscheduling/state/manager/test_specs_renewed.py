@@ -216,3 +216,25 @@ def test_a_gang_in_phases_is_looked_at_once_another_names_it_or_does_no_more(ahe
     ahead.queue.begin_planning(KEY)
     ahead.objects.pod_group_changed(pod_group("h", 1))
     assert (asked(ahead).min_member, ahead.queue.active) == (1, {KEY})
+
+
+def test_a_gang_that_another_names_comes_in_phases_from_its_first_node_on_and_as_long_as_it_has_one(
+    ahead: PodGroupManager,
+) -> None:
+    """Whatever bound that member: a start of ours waits for all of them."""
+
+    def waits_for() -> tuple[int, bool]:
+        """How many, and whether they are a quorum, by which the gang has its priority and its age."""
+        ahead.line.standing(group)
+        return asked(ahead).min_member, group.standing is not None and group.standing.since is not None
+
+    ahead.objects.pod_group_changed(pod_group("g", 3))
+    ahead.objects.pod_group_changed(naming("h", "g"))
+    ahead.pod_changed(POD)
+    group = in_part(ahead)
+    assert waits_for() == (3, False)
+    ahead.pod_changed(pod("p", "g", node_name="n1"))
+    assert waits_for() == (1, True)
+    ahead.pod_gone(pod("p", "g", node_name="n1"))
+    ahead.pod_changed(pod("p", "g", uid="made anew"))
+    assert waits_for() == (3, False)
