@@ -2,6 +2,8 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+# Modules are compiled once: tests start programs some hundreds of times.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: install demo test lowest manifests docs links control-plane e2e check benchmark performance plots faults parity-oracle mutants mutants-by-hand dist requirements supply-chain sbom licences audit image image-test clean
 
@@ -18,13 +20,13 @@ $(VENV)/.installed: setup.cfg pyproject.toml requirements.txt constraints.txt
 demo: install
 	$(BIN)/gang-extender demo
 
-# Two files at a time: first what needs nothing but a processor, then what starts a control plane or a browser, and mostly waits; of those in
-# the order of tests/e2e/conftest.py. Both parts run, and a failure of either is one of the whole.
+# Several files at a time: first what needs nothing but a processor, then what starts a control plane or a browser, and waits for half of its
+# time; of those in the order of tests/e2e/conftest.py. Both parts run, and a failure of either is one of the whole.
 REAL := tests/e2e tests/browser
-TWO_AT_A_TIME := -m pytest -n 2 --dist loadfile
+BY_FILE := -m pytest --dist loadfile
 test: install
-	quick=0; $(BIN)/python $(TWO_AT_A_TIME) tests $(addprefix --ignore=,$(REAL)) || quick=$$?; \
-	$(BIN)/python $(TWO_AT_A_TIME) --no-loadscope-reorder $(REAL) && exit $$quick
+	quick=0; $(BIN)/python $(BY_FILE) -n 2 tests $(addprefix --ignore=,$(REAL)) || quick=$$?; \
+	$(BIN)/python $(BY_FILE) -n 3 --no-loadscope-reorder $(REAL) && exit $$quick
 
 # Etcd, kube-apiserver, kube-scheduler and kubectl from source, once; KUBE_SCHEDULER_VERSION=1.30.14 tries another scheduler,
 # KUBE_APISERVER_VERSION=1.37.2 another API server.
