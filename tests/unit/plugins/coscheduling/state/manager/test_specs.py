@@ -179,8 +179,10 @@ def test_what_is_remembered_of_what_a_group_asks_for_is_void_once(
 def test_a_member_that_counts_as_before_voids_nothing_of_what_its_group_asks_for(
     changed: corev1.Pod, kept: bool, clock: FakeClock
 ) -> None:
+    """In a gang that has begun: with the first that gets to a node it may come in phases."""
     manager = PodGroupManager(GroupLabels(), denied_seconds=1, permitted_seconds=1, clock=clock)
     group = manager.objects.pod_group_changed(pod_group("g", 3))
+    manager.pod_changed(pod("first", "g", node_name="n1"))
     manager.pod_changed(POD)
     manager.specs.of(group)
     before = group.changes
