@@ -32,6 +32,7 @@ LONG = (
     "test_jobs_in_phases",
     "test_hostile_objects",
     "test_mistakes",
+    "test_page",
 )
 """Of a minute and more: first, so that no worker has one of them before it when the others are done."""
 
