@@ -65,6 +65,15 @@ def relevant(metadata: ObjectMeta) -> tuple[str, ...]:
     return tuple(key.text(metadata) for key in keys.ASKING)
 
 
+def difference(one: ObjectMeta, other: ObjectMeta) -> str:
+    """The first key that two pods of a group do not agree in, and what each says; empty where there is none. Of slices each pod
+    speaks for itself."""
+    for key in keys.ASKING:
+        if key not in keys.BY_POD and (text := key.text(one)) != (others := key.text(other)):
+            return f"{key.source} {key}: {quoted(text)} and {quoted(others)}"
+    return ""
+
+
 def asks_for(pod_group: PodGroup | InTreePodGroup | KoordinatorPodGroup | VolcanoPodGroup) -> object:
     """Equal where nothing has changed that counts: conditions, other annotations and managed fields do not. That another object has
     the name does."""

@@ -25,6 +25,7 @@ from extender.plugins.coscheduling.spec.group_annotations import (
     Asked,
     asked_beside,
     asked_by,
+    difference,
     relevant,
     with_slices_of_pods,
 )
@@ -145,8 +146,10 @@ def spec_of_labels(key: str, members: Iterable[tuple[corev1.Pod, GroupRef]]) -> 
     if any(other.min_available != ref.min_available for _, other in known):
         return replace(spec, invalid=f"PodGroupMinAvailables of {key} do not match")
     wishes = _wishes(first, ref)
-    if any(_wishes(pod, other) != wishes for pod, other in known):
-        return replace(spec, invalid=f"PodGroup annotations of {key} do not match")
+    for pod, other in known:
+        if _wishes(pod, other) != wishes:
+            where = difference(first.metadata, pod.metadata)
+            return replace(spec, invalid=f"PodGroup annotations of {key} do not match{where and f': {where}'}")
     reading = Reading()
     source = ref.source or LIGHTWEIGHT
     minimum = reading.required(first.metadata, source.minimum or LIGHTWEIGHT_MIN_AVAILABLE)

@@ -142,7 +142,9 @@ def test_pods_that_ask_for_different_things_are_refused(kube: KubeScheduler) -> 
         member("p0", "", annotations=gang("k")), member("p1", "", annotations=gang("k", match_policy="only-waiting"))
     )
     kube.run()
-    assert kube.told["p0"] == "PodGroup annotations of default/k do not match"
+    assert kube.told["p0"] == (
+        f"PodGroup annotations of default/k do not match: annotation {PREFIX}/match-policy: '' and 'only-waiting'"
+    )
 
 
 @pytest.mark.parametrize(
