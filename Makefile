@@ -20,13 +20,13 @@ $(VENV)/.installed: setup.cfg pyproject.toml requirements.txt constraints.txt
 demo: install
 	$(BIN)/gang-extender demo
 
-# Three files at a time, as each waits now and then: first what needs little but a processor, then what starts a control plane or a browser,
-# of those in the order of tests/e2e/conftest.py. Both parts run, and a failure of either is one of the whole.
+# Several files at a time: first what needs little but a processor, then what starts a control plane or a browser, and waits now and then; of
+# those in the order of tests/e2e/conftest.py. Both parts run, and a failure of either is one of the whole.
 REAL := tests/e2e tests/browser
-THREE_AT_A_TIME := -m pytest -n 3 --dist loadfile
+BY_FILE := -m pytest --dist loadfile
 test: install
-	quick=0; $(BIN)/python $(THREE_AT_A_TIME) tests $(addprefix --ignore=,$(REAL)) || quick=$$?; \
-	$(BIN)/python $(THREE_AT_A_TIME) --no-loadscope-reorder $(REAL) && exit $$quick
+	quick=0; $(BIN)/python $(BY_FILE) -n 2 tests $(addprefix --ignore=,$(REAL)) || quick=$$?; \
+	$(BIN)/python $(BY_FILE) -n 3 --no-loadscope-reorder $(REAL) && exit $$quick
 
 # Etcd, kube-apiserver, kube-scheduler and kubectl from source, once; KUBE_SCHEDULER_VERSION=1.30.14 tries another scheduler,
 # KUBE_APISERVER_VERSION=1.37.2 another API server.
