@@ -397,7 +397,7 @@ def a_traceback(run: Written) -> None:
 def a_traceback_later(run: Written) -> None:
     moment = datetime.fromtimestamp(START + 98).strftime("%m%d %H:%M:%S.000")
     run.log(
-        f"E{moment} extender.crash] unexpected error\nTraceback (most recent call last):\n  File ...\nMemoryError\n"
+        f"E{moment} extender.crash] unexpected error\n  Traceback (most recent call last):\n    File ...\n  MemoryError\n"
     )
 
 
@@ -405,6 +405,14 @@ def a_start_that_failed(run: Written) -> None:
     """What the interpreter says has no time of its own."""
     before, after = (datetime.fromtimestamp(START + at).strftime("%m%d %H:%M:%S.000") for at in (60, 99))
     run.log(f"I{before} ends] \nTraceback (most recent call last):\n  File ...\nImportError\nI{after} starts] \n")
+
+
+def a_start_that_failed_after_a_warning(run: Written) -> None:
+    """The log indents the traceback that belongs to a line of it; this one belongs to none."""
+    before, after = (datetime.fromtimestamp(START + at).strftime("%m%d %H:%M:%S.000") for at in (60, 99))
+    run.log(
+        f"W{before} list failed] \nTraceback (most recent call last):\n  File ...\nMemoryError\nI{after} starts] \n"
+    )
 
 
 def a_leak(run: Written) -> None:
@@ -610,6 +618,11 @@ def test_every_judge_has_a_planted_fault() -> None:
         pytest.param(
             a_start_that_failed, fault(70, 75, "little memory", "first"), id="a start that failed for want of memory"
         ),
+        pytest.param(
+            a_start_that_failed_after_a_warning,
+            fault(70, 75, "little memory", "first"),
+            id="and its last word a warning",
+        ),
         pytest.param(a_start_that_failed, fault(70, 75, "few threads", "first"), id="for want of threads"),
         pytest.param(a_start_that_failed, fault(70, 75, "few descriptors", "first"), id="for want of descriptors"),
     ],
@@ -719,6 +732,11 @@ def test_a_node_is_there_if_its_version_is_older_than_the_binding_s(run: Written
         ),
         pytest.param(
             a_start_that_failed, fault(5, 10, "little memory", "first"), id="a start that failed after memory was back"
+        ),
+        pytest.param(
+            a_start_that_failed_after_a_warning,
+            fault(5, 10, "little memory", "first"),
+            id="and after a warning, too",
         ),
         pytest.param(
             an_error, fault(99, 99.5, "failpoint", "first", detail="relist=raise", done=False), id="not reached"

@@ -72,7 +72,9 @@ def _times(lines: list[str], ended: float) -> list[tuple[float, float]]:
     found.reverse()
     for number, moment in enumerate(moments):
         if moment is None and number:
-            found[number] = found[number - 1]
+            since, until = found[number - 1]
+            own = lines[number].startswith(TRACEBACK)  # the log indents those that belong to its lines
+            found[number] = since, found[number][1] if own else until
     return found
 
 
