@@ -20,13 +20,9 @@ $(VENV)/.installed: setup.cfg pyproject.toml requirements.txt constraints.txt
 demo: install
 	$(BIN)/gang-extender demo
 
-# Several files at a time: first what needs little but a processor, then what starts a control plane or a browser, and waits now and then; of
-# those in the order of tests/e2e/conftest.py. Both parts run, and a failure of either is one of the whole.
-REAL := tests/e2e tests/browser
-BY_FILE := -m pytest --dist loadfile
+# Three files at a time, in the order of tests/e2e/conftest.py: what starts a control plane waits now and then.
 test: install
-	quick=0; $(BIN)/python $(BY_FILE) -n 2 tests $(addprefix --ignore=,$(REAL)) || quick=$$?; \
-	$(BIN)/python $(BY_FILE) -n 3 --no-loadscope-reorder $(REAL) && exit $$quick
+	$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder tests
 
 # Etcd, kube-apiserver, kube-scheduler and kubectl from source, once; KUBE_SCHEDULER_VERSION=1.30.14 tries another scheduler,
 # KUBE_APISERVER_VERSION=1.37.2 another API server.

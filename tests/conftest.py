@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -17,6 +18,12 @@ PATIENCE = 60.0  # times the time budget of a plan, where the test has given it 
 # As with CI=true, where examples are the same ones each time besides: no example is late, and none slow to be made.
 settings.register_profile("untimed", settings.default, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("untimed")
+
+
+def pytest_collection_finish() -> None:
+    """What was collected stays to the end: it is looked through for garbage no more."""
+    gc.collect()
+    gc.freeze()
 
 
 def _unexpected() -> dict[str, float]:

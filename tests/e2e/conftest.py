@@ -27,21 +27,26 @@ FAILED = pytest.StashKey[bool]()
 
 LONG = (
     "test_fault_run",
+    "test_page",
     "test_sick_leader",
     "test_service",
     "test_jobs_in_phases",
     "test_hostile_objects",
     "test_mistakes",
-    "test_page",
 )
-"""Of a minute and more: first, so that no worker has one of them before it when the others are done."""
+"""Of a minute and more: first, so that no worker has one of them before it when the others are done. The rest of the end-to-end tests comes
+next: each waits now and then, and what needs a processor alone is done beside the last of them."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """In each module those come first that start programs of their own: two pairs at once would act on one cluster."""
     ranks = {name: rank for rank, name in enumerate(LONG)}
-    modules = sorted(dict.fromkeys(item.path for item in items), key=lambda path: ranks.get(path.stem, len(LONG)))
-    items.sort(key=lambda item: (modules.index(item.path), HERE in item.path.parents and _with_the_module_s_pair(item)))
+    modules = sorted(
+        dict.fromkeys(item.path for item in items),
+        key=lambda path: (ranks.get(path.stem, len(LONG)), HERE not in path.parents),
+    )
+    places = {path: place for place, path in enumerate(modules)}
+    items.sort(key=lambda item: (places[item.path], HERE in item.path.parents and _with_the_module_s_pair(item)))
     for item in items:
         if HERE in item.path.parents:
             item.add_marker(pytest.mark.e2e)
@@ -89,7 +94,7 @@ def pytest_runtest_makereport(item: pytest.Function) -> Generator[None, pytest.T
     return report
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def plane(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
     if reason := request.config.stash.get(UNAVAILABLE, ""):
         if in_ci():
