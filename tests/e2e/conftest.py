@@ -41,14 +41,13 @@ next: each waits now and then, and what needs a processor alone is done beside t
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """In each module those come first that start programs of their own: two pairs at once would act on one cluster."""
     ranks = {name: rank for rank, name in enumerate(LONG)}
-    modules = sorted(
-        dict.fromkeys(item.path for item in items),
-        key=lambda path: (ranks.get(path.stem, len(LONG)), HERE not in path.parents),
-    )
+    paths = dict.fromkeys(item.path for item in items)
+    end_to_end = {path for path in paths if HERE in path.parents}
+    modules = sorted(paths, key=lambda path: (ranks.get(path.stem, len(LONG)), path not in end_to_end))
     places = {path: place for place, path in enumerate(modules)}
-    items.sort(key=lambda item: (places[item.path], HERE in item.path.parents and _with_the_module_s_pair(item)))
+    items.sort(key=lambda item: (places[item.path], item.path in end_to_end and _with_the_module_s_pair(item)))
     for item in items:
-        if HERE in item.path.parents:
+        if item.path in end_to_end:
             item.add_marker(pytest.mark.e2e)
 
 

@@ -65,10 +65,6 @@ def eventually(true: Callable[[], object], *, within: float, what: str, every: f
     return time.monotonic() - began
 
 
-SELDOM_COLLECTING = {"GOGC": "400"}
-"""Memory that etcd and kube-apiserver may have for a tenth of their time."""
-
-
 class Program:
     """One process at a time under one name; every start appends to the same log."""
 
@@ -77,7 +73,7 @@ class Program:
         self.command = list(command)
         self.log_file = folder / f"{name}.log"
         self.output = self.log_file  # another where something stands in between
-        self.env = {**SELDOM_COLLECTING, **os.environ, **(env or {})}
+        self.env = {**os.environ, **(env or {})}
         self._process: subprocess.Popen[bytes] | None = None
 
     @property

@@ -401,18 +401,15 @@ def a_traceback_later(run: Written) -> None:
     )
 
 
-def a_start_that_failed(run: Written) -> None:
-    """What the interpreter says has no time of its own."""
+def a_start_that_failed(run: Written, last: str = "I") -> None:
+    """What the interpreter says has no time of its own. last: of which severity the line before it was."""
     before, after = (datetime.fromtimestamp(START + at).strftime("%m%d %H:%M:%S.000") for at in (60, 99))
-    run.log(f"I{before} ends] \nTraceback (most recent call last):\n  File ...\nImportError\nI{after} starts] \n")
+    run.log(f"{last}{before} ends] \nTraceback (most recent call last):\n  File ...\nImportError\nI{after} starts] \n")
 
 
 def a_start_that_failed_after_a_warning(run: Written) -> None:
     """The log indents the traceback that belongs to a line of it; this one belongs to none."""
-    before, after = (datetime.fromtimestamp(START + at).strftime("%m%d %H:%M:%S.000") for at in (60, 99))
-    run.log(
-        f"W{before} list failed] \nTraceback (most recent call last):\n  File ...\nMemoryError\nI{after} starts] \n"
-    )
+    a_start_that_failed(run, last="W")
 
 
 def a_leak(run: Written) -> None:
