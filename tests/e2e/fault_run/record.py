@@ -176,12 +176,16 @@ class Past:
 
     def audit(self) -> Iterator[Line]:
         """Of both servers, one after the other: {at, took, writer, verb, group, resource, subresource, name, uid, node, selects, code};
-        at: when it was received, took: seconds until it was answered, node: of a Binding, selects: the field selector of a list."""
+        at: when it was received, took: seconds until it was answered, node: of a Binding, selects: the field selector of a list. Without
+        dry runs, which write nothing."""
         for file in sorted(self.folder.glob("audit-*.log")):
             for text in file.read_text(errors="replace").splitlines():
                 try:
                     event = json.loads(text)
                 except ValueError:  # the server was killed while it wrote
+                    continue
+                asked = event.get("requestObject", {})
+                if asked.get("dryRun") or asked.get("deleteOptions", {}).get("dryRun"):
                     continue
                 what = event.get("objectRef", {})
                 received = datetime.fromisoformat(event["requestReceivedTimestamp"]).timestamp()
@@ -196,7 +200,7 @@ class Past:
                     "subresource": what.get("subresource", ""),
                     "name": f"{what.get('namespace', '')}/{what.get('name', '')}",
                     "uid": what.get("uid", ""),
-                    "node": event.get("requestObject", {}).get("target", {}).get("name", ""),
+                    "node": asked.get("target", {}).get("name", ""),
                     "selects": _field_selector(event.get("requestURI", "")),
                     "code": event.get("responseStatus", {}).get("code", 0),
                 }

@@ -50,7 +50,9 @@ AUDIT = {
     "omitStages": ["RequestReceived"],
     "rules": [
         {"level": "None", "resources": [{"group": "events.k8s.io"}, {"group": "", "resources": ["events"]}]},
-        {"level": "Request", "verbs": ["create"], "resources": [{"group": "", "resources": ["pods/binding"]}]},
+        # with the node of a Binding, and whether a pod's end is a dry run
+        {"level": "Request", "resources": [{"group": "", "resources": ["pods/binding", "pods/eviction"]}]},
+        {"level": "Request", "verbs": ["delete"], "resources": [{"group": "", "resources": ["pods"]}]},
         {"level": "Metadata", "verbs": ["create", "update", "patch", "delete", "deletecollection", "list"]},
     ],
 }

@@ -230,6 +230,22 @@ def test_a_write_without_the_lease(
     assert len([each for each in run.judged() if each.startswith("only the leader writes")]) == wrong
 
 
+@pytest.mark.parametrize(
+    ("verb", "subresource", "asked", "wrong"),
+    [
+        pytest.param("create", "eviction", {"deleteOptions": {"dryRun": ["All"]}}, 0, id="an eviction that is tried"),
+        pytest.param("create", "eviction", {"deleteOptions": {}}, 1, id="an eviction"),
+        pytest.param("delete", "", {"dryRun": ["All"]}, 0, id="a deletion that is tried"),
+        pytest.param("delete", "", {"preconditions": {"uid": "web-0"}}, 1, id="a deletion"),
+    ],
+)
+def test_a_dry_run_is_no_write(verb: str, subresource: str, asked: Json, wrong: int, run: Written) -> None:
+    run.lease(50, "second")
+    what = {"resource": "pods", "subresource": subresource, "namespace": "default", "name": "web-0"}
+    run.audited(60, "first", verb, what, requestObject=asked, responseStatus={"code": 201})
+    assert len([each for each in run.judged() if each.startswith("only the leader writes")]) == wrong
+
+
 def test_a_binding_that_was_forbidden_needs_no_call(run: Written) -> None:
     """It wrote nothing, and its body, which names the pod's UID, is not in the audit log."""
     what = {"resource": "pods", "subresource": "binding", "namespace": "default", "name": "web-7"}
