@@ -6,7 +6,7 @@ thread. scheduler-plugins has queueing hints in this place: here a group that an
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from extender.api import corev1
 from extender.client.short_steps import pause
@@ -91,6 +91,12 @@ class GroupEvents:
             pause()  # other threads have their turn
         if waits:
             self._rounds.schedule_planning()
+
+    def wake(self, keys: Collection[str]) -> None:
+        """What has happened may help these groups."""
+        with self._manager.lock:
+            self._manager.notes.wake(keys)
+        self._rounds.schedule_planning()
 
     def on_capacity_freed(self) -> None:
         with self._manager.lock:

@@ -57,14 +57,14 @@ class TerminatingVictims:
         with self.manager.lock:
             if self.manager.is_gone(pod) and pod.uid not in self.manager.terminating:
                 return  # by the watch's word: it would be taken for one that was not told
-            self.manager.terminating[pod.uid] = pod, self.manager.clock() + SHOWN_SECONDS
+            self._note(pod, self.manager.key_of(pod), self.manager.clock() + SHOWN_SECONDS)
         self.events.on_pod(pod, _deleting(pod))
 
     def stay(self, uids: Iterable[str]) -> None:
         """These were not told after all. A pod that has gone by now is not brought back."""
         for uid in uids:
             with self.manager.lock:
-                pod, _ = self.manager.terminating.pop(uid, (None, 0.0))
+                pod, _ = self._forget(uid)
                 if pod is not None:
                     self.manager.comes_back(uid)
             if pod is not None:
@@ -73,7 +73,7 @@ class TerminatingVictims:
 
     def awaits(self, key: str) -> bool:
         """Whether a victim of this group counts as gone, and may yet turn out to stay. Lock held."""
-        return any(self.manager.key_of(pod) == key for pod, _ in self.manager.terminating.values())
+        return key in self.manager.nodes_of_victims
 
     def on_pod(self, old: corev1.Pod | None, new: corev1.Pod | None) -> None:
         """The watch says so itself, or shows the pod as it is now."""
@@ -81,18 +81,39 @@ class TerminatingVictims:
         if pod is None:
             return
         with self.manager.lock:
-            terminating = self.manager.terminating
-            if new is None or new.deleting or new.terminal:
-                terminating.pop(pod.uid, None)
-            elif pod.uid in terminating:
-                terminating[pod.uid] = new, terminating[pod.uid][1]
+            if pod.uid not in self.manager.terminating:
+                return
+            if new is not None and not new.deleting and not new.terminal:
+                _, key, until = self.manager.terminating[pod.uid]
+                self._note(new, key, until)
+                return
+            _, key = self._forget(pod.uid)
+            group = self.manager.groups.get(key) if not self.awaits(key) else None
+            gang_set = gang_set_of(self.manager, group) if group is not None else ()
+        if gang_set:  # its members need not be beside its victims any more
+            self.events.wake([each.key for each in gang_set])
 
     def tick(self) -> None:
         """About once a second."""
         now = self.manager.clock()
         with self.manager.lock:
-            late = [uid for uid, (_, until) in self.manager.terminating.items() if until <= now]
+            late = [uid for uid, (_, _, until) in self.manager.terminating.items() if until <= now]
         self.stay(late)
+
+    def _note(self, pod: corev1.Pod, key: str, until: float) -> None:
+        """key: of its group; empty for a pod of none. Lock held."""
+        self.manager.terminating[pod.uid] = pod, key, until
+        if key:
+            self.manager.nodes_of_victims.setdefault(key, {})[pod.uid] = pod.node_name
+
+    def _forget(self, uid: str) -> tuple[corev1.Pod | None, str]:
+        """The pod, None if it is not known as a victim, and the key of its group. Lock held."""
+        pod, key, _ = self.manager.terminating.pop(uid, (None, "", 0.0))
+        nodes = self.manager.nodes_of_victims.get(key, {})
+        nodes.pop(uid, None)
+        if key and not nodes:
+            self.manager.nodes_of_victims.pop(key, None)
+        return pod, key
 
 
 def _deleting(pod: corev1.Pod) -> corev1.Pod:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 
 from extender.api import corev1
 from extender.config.types import TopologyLevel
@@ -30,9 +31,10 @@ Position = Callable[[str], int | None]
 
 
 def places_of(manager: PodGroupManager, group: Group, but: str = "") -> Iterator[str]:
-    """The node of each member that is bound, held or has a slot. but: UID of a member to leave out. Lock held."""
-    seen = {but}
-    for uid, node_name in _places_by_uid(manager, group):
+    """The node of each member that is bound, held or has a slot, and of each victim that may yet stay. but: UID of a member to leave
+    out. Lock held."""
+    seen, to_go = {but}, manager.nodes_of_victims.get(group.key, {}).items()
+    for uid, node_name in chain(_places_by_uid(manager, group), to_go):
         if uid not in seen:
             seen.add(uid)
             yield node_name

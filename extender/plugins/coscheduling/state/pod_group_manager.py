@@ -70,8 +70,10 @@ class PodGroupManager:
         self.in_part_after_seconds = in_part_after_seconds
         self._quiet_at: dict[str, float] = {}  # keys of groups that members have joined -> when that is
         self.max_held_binds = math.inf  # the most bind calls that are held at a time
-        # preemption/terminating_victims: UID -> victim, and until when
-        self.terminating: dict[str, tuple[corev1.Pod, float]] = {}
+        # preemption/terminating_victims: UID -> victim, the key of its group, and until when
+        self.terminating: dict[str, tuple[corev1.Pod, str, float]] = {}
+        # the same by group: key -> UID -> node. They count no more, but what comes after one that stays has to be beside it
+        self.nodes_of_victims: dict[str, dict[str, str]] = {}
         self.groups: dict[str, Group] = {}
         self._pods = KnownPods(clock)
         self.slots = Slots()

@@ -452,6 +452,15 @@ def _gang_groups(manager: PodGroupManager) -> Iterable[str]:
     yield from (f"{gang_set} has been whole, and is no unit" for gang_set in manager.gang_set_index._whole - gang_sets)
 
 
+def _victims(manager: PodGroupManager) -> Iterable[str]:
+    counted: dict[str, dict[str, str]] = {}
+    for uid, (pod, key, _) in manager.terminating.items():
+        if key:
+            counted.setdefault(key, {})[uid] = pod.node_name
+    if manager.nodes_of_victims != counted:
+        yield f"victims of groups: {manager.nodes_of_victims} are noted, {counted} counted"
+
+
 def _pods(manager: PodGroupManager) -> Iterable[str]:
     counted = Counter(uid for group in manager.groups.values() for uid in group.members)
     yield from (f"{uid} is in {count} groups" for uid, count in counted.items() if count > 1)
@@ -540,6 +549,7 @@ MANAGER_RULES: Mapping[str, Callable[[PodGroupManager], Iterable[str]]] = {
     **dict.fromkeys(("queue", "denied", "permitted", "gang_set_index", "composites"), _no_rule),  # of the parts below
     "quarantine": _no_rule,  # a fault of a group that never came to be is forgotten when it is forgiven
     "terminating": _no_rule,  # victims; that they are no members is checked there
+    "nodes_of_victims": _victims,
     "_pods": _pods,
     # Parts of the manager, and what each keeps itself
     **dict.fromkeys(("notes", "specs", "begun", "line", "places", "registry", "objects"), _no_rule),

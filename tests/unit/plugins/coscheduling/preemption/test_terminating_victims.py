@@ -10,15 +10,20 @@ import pytest
 
 from extender.api import corev1
 from extender.api.codec import convert
+from extender.config.types import TopologyLevel
 from extender.framework.cycle_state import CycleState
+from extender.plugins.coscheduling import planner
 from extender.plugins.coscheduling.dependencies import Done, Eviction, PreemptionRules
 from extender.plugins.coscheduling.preemption.evictable import Evictable, Kind, running_gang, running_gangs
 from extender.plugins.coscheduling.preemption.reselection import Selection
 from extender.plugins.coscheduling.preemption.rest_of_gangs import RestOfGangs
 from extender.plugins.coscheduling.preemption.terminating_victims import SHOWN_SECONDS, TerminatingVictims
+from extender.plugins.coscheduling.spec.keys import TOPOLOGY_REQUIRED
+from tests.objects import make_pod_group
 from tests.unit.plugins.coscheduling.conftest import World, node, pod, pod_group
 
 QUORUM = "cannot find enough sibling pods"
+RACKS = planner.Topology((TopologyLevel("rack", "rack"),))
 
 
 class Evictions:
@@ -167,6 +172,49 @@ def test_with_once_satisfied_what_is_left_of_a_gang_that_ran_is_no_fraction() ->
     ]
     world.plugin.on_pod(members[0], None)
     assert running_gangs(world.plugin.manager, world.plugin.manager.groups.values()) == []
+
+
+# Where a victim is whose eviction may yet be refused
+
+
+class InRacks:
+    """A gang of one that has to be in one rack: a member that runs in rack 1, which is full, and another that waits."""
+
+    def __init__(self) -> None:
+        self.world = World([_in_rack("a1", "1"), _in_rack("b1", "2")])
+        self.world.connect(topology=RACKS)
+        self.terminating = TerminatingVictims(self.world.plugin.manager, self.world.plugin.events, self.world)
+        self.world.plugin.on_pod_group(
+            None, make_pod_group().name("g").min_member(1).annotation(TOPOLOGY_REQUIRED, "rack").obj()
+        )
+        self.runs, self.waits = pod("runs", "g", cpu="4", node_name="a1"), pod("waits", "g", cpu="4")
+        self.world.on_nodes["runs"] = self.runs
+        self.world.create(self.runs, self.waits)
+
+    def watched(self, new: corev1.Pod | None) -> None:
+        self.world.plugin.on_pod(self.runs, new)
+        self.terminating.on_pod(self.runs, new)
+        self.world.run_tasks()
+
+
+def test_no_member_starts_in_another_rack_than_a_victim_that_may_yet_stay() -> None:
+    """Fault run of seed 9201: a disruption budget forbade the eviction, and the gang was in two zones to its end."""
+    gang = InRacks()
+    gang.terminating.go([gang.runs])
+    assert gang.world.filter(gang.waits) != "b1"
+    gang.terminating.stay([gang.runs.uid])
+    gang.world.run_tasks()
+    assert gang.world.filter(gang.waits) != "b1"
+
+
+@pytest.mark.parametrize("shown", ["going", "gone"])
+def test_once_it_is_seen_to_go_the_gang_is_planned_anew_wherever_there_is_room(shown: str) -> None:
+    gang = InRacks()
+    gang.terminating.go([gang.runs])
+    assert gang.world.filter(gang.waits) != "b1"
+    gang.watched(pod("runs", "g", cpu="4", node_name="a1", deleting=True) if shown == "going" else None)
+    assert gang.world.filter(gang.waits) == "b1"
+    assert (gang.world.plugin.manager.terminating, gang.world.plugin.manager.nodes_of_victims) == ({}, {})
 
 
 # Those on other nodes than the one that kube-scheduler takes
@@ -328,3 +376,8 @@ def _disrupted(victim: corev1.Pod, *, deleting: bool = False) -> corev1.Pod:
         "status": {"conditions": [{"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler"}]},
     }
     return convert(body, corev1.Pod)
+
+
+def _in_rack(name: str, rack: str) -> corev1.Node:
+    made = node(name)
+    return msgspec.structs.replace(made, metadata=msgspec.structs.replace(made.metadata, labels={"rack": rack}))

@@ -84,7 +84,7 @@ def test_a_pod_that_ends_belongs_to_its_group_for_the_last_time(manager: PodGrou
 
 
 def test_a_victim_that_is_to_go_is_no_member(manager: PodGroupManager) -> None:
-    manager.terminating["p"] = (POD, 1.0)
+    manager.terminating["p"] = (POD, KEY, 1.0)
     assert manager.pod_changed(POD) is None
     assert manager.groups == {}
 
