@@ -57,6 +57,13 @@ def node(name: str, cpu: str = "4", pods: int = 110, **spec: Any) -> corev1.Node
     )
 
 
+def in_rack(name: str, rack: str, cpu: str = "4") -> corev1.Node:
+    return convert(
+        {"metadata": {"name": name, "labels": {"rack": rack}}, "status": {"allocatable": {"cpu": cpu, "pods": "110"}}},
+        corev1.Node,
+    )
+
+
 def pod(name: str, group: str = "", cpu: str = "1", *, uid: str = "", node_name: str = "", **spec: Any) -> corev1.Pod:
     labels = spec.pop("labels", {LABEL: group} if group else {})
     more: dict[str, Any] = {"ownerReferences": spec.pop("owners", [])}

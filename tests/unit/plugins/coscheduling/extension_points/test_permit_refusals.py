@@ -12,8 +12,7 @@ from extender.config.types import TopologyLevel
 from extender.framework.cycle_state import CycleState
 from extender.framework.status import SUCCESS, unschedulable, wait
 from extender.plugins.coscheduling.planner import Topology
-from tests.unit.plugins.coscheduling.conftest import World, node, pod, pod_group
-from tests.unit.plugins.coscheduling.extension_points.test_single_pods import in_rack
+from tests.unit.plugins.coscheduling.conftest import World, in_rack, node, pod, pod_group
 from tests.unit.plugins.coscheduling.kube_scheduler import KubeScheduler, group, member, members, on_node
 
 Make = Callable[..., World]

@@ -19,17 +19,10 @@ from extender.plugins.coscheduling import planner
 from extender.plugins.coscheduling.spec.keys import GROUPS
 from extender.plugins.coscheduling.spec.keys import TOPOLOGY_REQUIRED as REQUIRED
 from tests.objects import make_pod_group
-from tests.unit.plugins.coscheduling.conftest import World, node, pod, pod_group
+from tests.unit.plugins.coscheduling.conftest import World, in_rack, node, pod, pod_group
 
 RACKS = planner.Topology((TopologyLevel("rack", "rack"),))
 NewWorld = Callable[..., World]
-
-
-def in_rack(name: str, rack: str, cpu: str = "4") -> corev1.Node:
-    return convert(
-        {"metadata": {"name": name, "labels": {"rack": rack}}, "status": {"allocatable": {"cpu": cpu, "pods": "110"}}},
-        corev1.Node,
-    )
 
 
 def required(name: str, level: str, min_member: int) -> Any:

@@ -20,7 +20,7 @@ from extender.plugins.coscheduling.preemption.rest_of_gangs import RestOfGangs
 from extender.plugins.coscheduling.preemption.terminating_victims import SHOWN_SECONDS, TerminatingVictims
 from extender.plugins.coscheduling.spec.keys import TOPOLOGY_REQUIRED
 from tests.objects import make_pod_group
-from tests.unit.plugins.coscheduling.conftest import World, node, pod, pod_group
+from tests.unit.plugins.coscheduling.conftest import World, in_rack, node, pod, pod_group
 
 QUORUM = "cannot find enough sibling pods"
 RACKS = planner.Topology((TopologyLevel("rack", "rack"),))
@@ -181,7 +181,7 @@ class InRacks:
     """A gang of one that has to be in one rack: a member that runs in rack 1, which is full, and another that waits."""
 
     def __init__(self) -> None:
-        self.world = World([_in_rack("a1", "1"), _in_rack("b1", "2")])
+        self.world = World([in_rack("a1", "1"), in_rack("b1", "2")])
         self.world.connect(topology=RACKS)
         self.terminating = TerminatingVictims(self.world.plugin.manager, self.world.plugin.events, self.world)
         self.world.plugin.on_pod_group(
@@ -376,8 +376,3 @@ def _disrupted(victim: corev1.Pod, *, deleting: bool = False) -> corev1.Pod:
         "status": {"conditions": [{"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler"}]},
     }
     return convert(body, corev1.Pod)
-
-
-def _in_rack(name: str, rack: str) -> corev1.Node:
-    made = node(name)
-    return msgspec.structs.replace(made, metadata=msgspec.structs.replace(made.metadata, labels={"rack": rack}))
