@@ -17,7 +17,7 @@ from typing import Any
 
 POLL_SECONDS = 0.05
 LOOKS, BETWEEN_SECONDS = 3, 0.5  # what is wrong in one look alone was on its way
-ASK, ANSWER, FAILPOINTS = "ask", "answer", "failpoints"
+ASK, ANSWER, FAILPOINTS, REACHED = "ask", "answer", "failpoints", "reached"
 
 
 class Books:
@@ -47,7 +47,22 @@ class Books:
 
     def arm(self, failpoints: str) -> None:
         """As the environment variable has them; nothing disarms all. In force after POLL_SECONDS."""
+        if failpoints:
+            with suppress(FileNotFoundError):
+                (self._folder / REACHED).rmdir()
         _write(self._folder / FAILPOINTS, failpoints)
+
+    def reached(self) -> float | None:
+        """When one was first reached since they were armed; None: not yet."""
+        with suppress(FileNotFoundError):
+            return (self._folder / REACHED).stat().st_mtime
+        return None
+
+
+def note_reached(folder: Path) -> None:
+    """The first counts. A folder, for the log may be blocked, the wall clock moved, and no descriptor left."""
+    with suppress(OSError):
+        (folder / REACHED).mkdir()
 
 
 def _write(file: Path, text: str) -> None:
@@ -115,6 +130,14 @@ def install(folder: Path) -> None:
 
     def arm(text: str) -> None:
         setattr(failpoints, "_asked", failpoints.parsed(text))  # noqa: B010
+
+    fail: Any = getattr(failpoints, "_fail")  # noqa: B009
+
+    def noted(point: str, action: Any) -> None:
+        note_reached(folder)
+        fail(point, action)
+
+    setattr(failpoints, "_fail", noted)  # noqa: B010
 
     def wrong() -> Iterable[str]:
         from tests.unit.plugins.coscheduling.bookkeeping import wrong_entries

@@ -44,6 +44,7 @@ class Seen:
     finished: bool = False  # Succeeded or Failed: it uses no room any more
     leaving: bool = False  # deleted, and its kubelet has not yet said that it is gone
     version: int = 0  # metadata.resourceVersion
+    gated: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +73,7 @@ def seen(pod: Json) -> Seen:
         finished=pod.get("status", {}).get("phase") in ("Succeeded", "Failed"),
         leaving="deletionTimestamp" in metadata,
         version=version(metadata),
+        gated=bool(spec.get("schedulingGates")),
     )
 
 

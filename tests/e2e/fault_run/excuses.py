@@ -50,8 +50,8 @@ HOLDS_A_WRITE = frozenset(STALLS)
 WRITE_PARTS = frozenset((EXTENDER, API, SERVER))
 WRITE_GRACE = 2.0  # what lay on the line arrives
 LEASE_SECONDS = 6.0  # the Lease's: an extender that is told nothing leads for so long by the last version that it saw
-# An API server that has just begun to serve knows no roles yet, and forbids what has lain with it since before: it is ready within 15 s,
-# and a request may be on its way for 30.
+# An API server that has just begun to serve knows no roles yet, and forbids what has lain with it since before; one that stood still may
+# find that what it is about has gone. It is ready within 15 s, and a request may be on its way for 30.
 UNREADY_SECONDS = 45.0
 
 BLINDS = frozenset(
@@ -59,8 +59,10 @@ BLINDS = frozenset(
 )  # fmt: skip
 MIRROR_PARTS = frozenset((EXTENDER, API, SERVER))
 MIRROR_GRACE = 5.0  # a watch has begun again, or all is listed anew
-ENDS_A_SERVER = frozenset((*ENDS, "restored etcd"))
-SERVER_GRACE = MIRROR_GRACE + 2 * CUT_BACKOFF_SECONDS  # a watch may wait before it asks again
+AWAY_FROM_ETCD = frozenset((*ENDS, "restored etcd", "line"))
+SERVER_GRACE = (
+    MIRROR_GRACE + 2 * CUT_BACKOFF_SECONDS
+)  # a watch may wait before it asks again, and the server's own of etcd, too
 
 DELAYS_THE_RECORD = frozenset(
     ("freeze", "line", "restored etcd")
@@ -97,10 +99,15 @@ class Leaders:
     def __init__(self, leases: Iterable[tuple[float, str, Any]]) -> None:
         self._moments: list[float] = []
         self._holders: list[str] = []
+        self.begun: list[tuple[float, str]] = []  # when a kube-scheduler came to lead, and of which replica
+        identity = ""
         for at, kind, lease in leases:
             if lease["metadata"]["name"] != LEASE or kind == "DELETED":
                 continue
-            holder = str(lease["spec"].get("holderIdentity") or "").partition("_")[0]
+            before, identity = identity, str(lease["spec"].get("holderIdentity") or "")
+            holder = identity.partition("_")[0]
+            if holder and identity != before:
+                self.begun.append((self._since(at, lease["spec"].get("acquireTime")), holder))
             if not self._holders or holder != self._holders[-1]:
                 self._moments.append(self._since(at, lease["spec"].get("acquireTime")))
                 self._holders.append(holder)
@@ -144,13 +151,13 @@ class Excuses:
 
     # A gang in part
 
-    def of_a_fraction(self, since: float, until: float, limit: float) -> bool:
-        """Whether it may have lasted that long: a fault of the leader's overlaps its beginning, and besides such faults it took no
-        longer than the next leader takes."""
+    def of_a_fraction(self, since: float, until: float, limit: float, besides: Spans = ()) -> bool:
+        """Whether it may have lasted that long: a fault of the leader's overlaps its beginning, and besides such faults, and the times
+        that are given, it took no longer than the next leader takes."""
         leaders = self.leaders.between(since - RECORD_SECONDS, since + limit)
         spans = [*self._late("pods"), *(span for replica in leaders for span in self._cuts[replica])]
         begun = _overlaps(spans, since - RECORD_SECONDS, since + limit)
-        return begun and outside(self.at_work_on_the_leader, since, until) <= FINISH_SECONDS
+        return begun and outside(merged([*self.at_work_on_the_leader, *besides]), since, until) <= FINISH_SECONDS
 
     def of_the_rest_of_a_gang(self, since: float, until: float) -> bool:
         """Whether the leader may not have been told that the first members of a gang were evicted: kube-scheduler evicts those on the
@@ -190,7 +197,7 @@ class Excuses:
         untold = any(began <= lost + RECORD_SECONDS and at <= ended for began, ended in self._mirrors[replica])
         return untold and at - lost <= LEASE_SECONDS
 
-    def of_a_forbidden_write(self, replica: str, at: float) -> bool:
+    def of_a_refused_write(self, replica: str, at: float) -> bool:
         """Whether it may have been sent long before, to an API server that ended or stood still. It has changed nothing."""
         return _overlaps(self._unready[replica], at - UNREADY_SECONDS, at)
 
@@ -212,12 +219,22 @@ class Excuses:
             ]
         )
 
+    def decided_since(self, moment: float) -> float:
+        """From when on a write of that moment may have been decided: it may have lain on a line while another came to lead."""
+        held = (
+            began
+            for replica, spans in self._writes.items()
+            for began, ended in spans
+            if began <= moment <= ended + WRITE_GRACE and replica in self.leaders.between(began, moment)
+        )
+        return min([self.blind_since(moment), *held])
+
     @cached_property
     def _mirrors(self) -> Mapping[str, Spans]:
         return {
             replica: [
                 *_longer(self._spans(replica, BLINDS, MIRROR_PARTS, back=True), MIRROR_GRACE),
-                *_longer(self._spans(replica, ENDS_A_SERVER, frozenset((SERVER,))), SERVER_GRACE),
+                *_longer(self._spans(replica, AWAY_FROM_ETCD, frozenset((SERVER,))), SERVER_GRACE),
             ]
             for replica in REPLICAS
         }

@@ -28,7 +28,7 @@ DEFINITION = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/podgroups.
 
 
 STAGGER_SECONDS = 10.0
-ARMED_SECONDS, SLEEP_SECONDS, REACHED = 30.0, 4.0, "failpoint reached"
+ARMED_SECONDS, SLEEP_SECONDS = 30.0, 4.0
 
 
 class Nemesis:
@@ -217,19 +217,18 @@ class Nemesis:
     def _failpoint(self, act: Act) -> Undo:
         """Of the extender that leads, until it has been reached, or for so long; only then is it a fault."""
         replica = self._rig.leads() or self._replica(act)
-        log = replica.pair.extender.program
-        before = log.log().count(REACHED)
         replica.books.arm(act.detail)
         counts = self.failpoints.setdefault(act.detail, [0, 0])
         counts[0] += 1
         if act.detail.startswith("relist"):
             self._have_it_list_again(replica)
         until = time.monotonic() + ARMED_SECONDS
-        while not (reached := log.log().count(REACHED) > before) and time.monotonic() < until:
+        while (reached := replica.books.reached()) is None and time.monotonic() < until:
             if self._stopping.wait(0.1):
                 break
-        counts[1] += reached
-        self._facts[act.number] = {"target": replica.name, "done": reached, "began": time.time() - 0.2}
+        counts[1] += reached is not None
+        done = {"done": reached is not None, "began": reached or time.time()}
+        self._facts[act.number] = {"target": replica.name, **done}
         replica.books.arm("")
         asleep = SLEEP_SECONDS if reached and "sleep" in act.detail else 0.0
         return lambda: time.sleep(asleep)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e import asked_extender
-from tests.e2e.asked_extender import Answers, Books
+from tests.e2e.asked_extender import Answers, Books, note_reached
 
 
 @pytest.fixture(autouse=True)
@@ -61,6 +61,20 @@ def test_failpoints_are_armed_once_and_disarmed(tmp_path: Path) -> None:
         books.arm(text)
         answers.look()
     assert armed == ["relist=exit", ""]
+
+
+def test_a_failpoint_is_reached_once_and_then_anew_when_it_is_armed_again(tmp_path: Path) -> None:
+    books = Books(tmp_path)
+    assert books.reached() is None
+    books.arm("relist=raise")
+    note_reached(tmp_path)
+    first = books.reached()
+    note_reached(tmp_path)
+    books.arm("")
+    assert first is not None
+    assert books.reached() == first
+    books.arm("relist=raise")
+    assert books.reached() is None
 
 
 def test_it_goes_on_where_no_descriptor_can_be_had(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -46,8 +46,8 @@ class Written:
         self.pod(at - 1, name)
         self.pod(at, name, node)
 
-    def lease(self, at: float, holder: str) -> None:
-        spec = {"holderIdentity": f"{holder}_1", "renewTime": ""}
+    def lease(self, at: float, holder: str, process: int = 1) -> None:
+        spec = {"holderIdentity": f"{holder}_{process}", "renewTime": ""}
         self.version(at, "leases", {"metadata": {"name": "gang-scheduler"}, "spec": spec})
 
     def fault(
@@ -217,6 +217,10 @@ def restored(run: Written, *, to: str) -> None:
         pytest.param(403, (20, 21, "kill", "etcd"), 0, id="its etcd had ended"),
         pytest.param(403, (20, 21, "kill", "first extender"), 1, id="a writer that had ended did not try before"),
         pytest.param(403, (2, 3, "kill", "kube-apiserver-first"), 1, id="that server has long begun"),
+        pytest.param(
+            404, (30, 57, "freeze", "kube-apiserver-first"), 0, id="the pod went while that server was frozen"
+        ),
+        pytest.param(404, None, 1, id="the pod has gone"),
     ],
 )
 def test_a_write_without_the_lease(
@@ -343,6 +347,13 @@ def tainted(run: Written) -> None:
 
 def gone(run: Written) -> None:
     run.node(30, what="DELETED")
+    run.bound(40, "web-2")
+
+
+def gone_before_another_led(run: Written) -> None:
+    """Its Binding arrives when the Lease is another's."""
+    run.node(30, what="DELETED")
+    run.lease(38, "second")
     run.bound(40, "web-2")
 
 
@@ -591,6 +602,11 @@ def test_every_judge_has_a_planted_fault() -> None:
             id="a node that was cordoned while the extender heard nothing",
         ),
         pytest.param(
+            gone_before_another_led,
+            fault(29, 39.5, "line", "first extender's API"),
+            id="a node that went while the Binding lay on the line",
+        ),
+        pytest.param(
             one_was_deleted_unseen,
             fault(14, 18, "kill", "kube-apiserver-first"),
             id="a gang whose member was deleted while its API server was away, until a watch is back",
@@ -616,6 +632,11 @@ def test_every_judge_has_a_planted_fault() -> None:
             soon_after_the_lease,
             fault(49, 56, "failing reads", "first"),
             id="a write of one that was not told of the end",
+        ),
+        pytest.param(
+            soon_after_the_lease,
+            fault(30, 40, "line", "first API server's etcd"),
+            id="and of one whose API server waits before it asks etcd again",
         ),
         pytest.param(bound_after_the_answer, fault(20, 24, "freeze"), id="a Binding of an extender that was frozen"),
         pytest.param(slow, fault(49, 50, "freeze"), id="an answer while a program was frozen"),
@@ -710,6 +731,19 @@ def test_a_node_is_there_if_its_version_is_older_than_the_binding_s(run: Written
         pytest.param(bound_late, fault(19, 29, "failing reads", "first"), id="a start in part while nothing was told"),
         pytest.param(told_late, fault(30, 46), id="a node that came while an extender was killed"),
         pytest.param(
+            gone_before_another_led,
+            fault(35, 39.5, "line", "first extender's API"),
+            id="a node that went before the Binding could lie on the line",
+        ),
+        pytest.param(
+            gone, fault(29, 39.5, "line", "second extender's API"), id="a node that went, the standby's line held"
+        ),
+        pytest.param(
+            gone_before_another_led,
+            fault(29, 39.5, "line", "first kube-scheduler's API"),
+            id="a node that went while no Binding could lie on the line",
+        ),
+        pytest.param(
             cordoned, fault(29, 41, "line", "second extender's API"), id="a cordon that the standby did not hear of"
         ),
         pytest.param(after_the_lease, fault(45, 59), id="a write of an extender that was killed"),
@@ -723,6 +757,11 @@ def test_a_node_is_there_if_its_version_is_older_than_the_binding_s(run: Written
         ),
         pytest.param(
             soon_after_the_lease, fault(49, 56, "failing reads", "second"), id="a write while the other was not told"
+        ),
+        pytest.param(
+            soon_after_the_lease,
+            fault(10, 20, "line", "first API server's etcd"),
+            id="a write when its API server had long asked etcd again",
         ),
         pytest.param(
             after_the_lease, fault(45, 59, "line", "first verbs"), id="a write, and the line of verbs was held"
@@ -777,6 +816,30 @@ def test_a_chain_of_faults_excuses_no_fraction_without_end(run: Written) -> None
         "no gang is a fraction: default/web: 2 of minMember 3 bound (default/web-0, default/web-1) for 70.00 s, "
         "longer than a commit takes (1.03 s)"
     ]
+
+
+@pytest.mark.parametrize(
+    ("began", "asked", "gated", "wrong"),
+    [
+        pytest.param(31, 58, False, 0, id="it waits in the next kube-scheduler's queue"),
+        pytest.param(31, 33, False, 1, id="it has been asked about, and waits"),
+        pytest.param(31, 58, True, 1, id="it is not in the queue: our gate is on it"),
+        pytest.param(10, 58, False, 1, id="no kube-scheduler has begun since"),
+    ],
+)
+def test_the_time_in_the_queue_of_the_next_kube_scheduler_is_not_the_program_s(
+    run: Written, began: float, asked: float, gated: bool, wrong: int
+) -> None:
+    """The third member of a gang that a frozen extender has started in part."""
+    run.wishes["default/web"]["min_member"] = 3
+    run.fault(20, 30, "freeze")
+    run.lease(began, "first", process=2)
+    waiting = pod("web-2")
+    waiting["spec"]["schedulingGates"] = [{"name": "scheduling.x-k8s.io/gang"}] if gated else []
+    run.version(5, "pods", waiting)
+    run.call(asked, 0.1, name="web-2")
+    run.bound(60, "web-2")
+    assert len([said for said in run.judged() if "a fraction" in said]) == wrong
 
 
 @pytest.mark.parametrize(("received", "took", "wrong"), [(20.1, 1.3, 0), (20.1, 0.2, 1), (21.3, 0.1, 1)])

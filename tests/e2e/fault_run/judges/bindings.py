@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 
-from tests.e2e.fault_run.judges.leases import EXTENDER, FORBIDDEN
+from tests.e2e.fault_run.judges.leases import EXTENDER
 from tests.e2e.fault_run.record import Line, Past
 
 ARRIVAL_SECONDS = 1.0  # between the decision to write and the write
 COMMIT_SECONDS = 3.0  # from the first Binding of a gang to its last, on a busy machine
+FORBIDDEN = 403
 
 
 def late_bindings(past: Past) -> list[str]:

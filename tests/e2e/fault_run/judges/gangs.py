@@ -34,16 +34,33 @@ def fractions(past: Past) -> list[str]:
 
 def _excused(past: Past) -> Excused:
     """A fault of the commit, or of what is known of an eviction; or a busy machine, on which the rig stood still, or the API servers took
-    longer for writes to the group's pods than is usual."""
+    longer for writes to the group's pods than is usual. After a fault of the commit the queue of the next kube-scheduler counts for it."""
 
     def excused(group: str, since: float, until: float, limit: float) -> bool:
-        if past.excuses.of_a_fraction(since, until, limit):
+        if past.excuses.of_a_fraction(since, until, limit, list(_in_the_queue(past, group, since, until))):
             return True
         if _was_evicted(past, group, since) and past.excuses.of_the_rest_of_a_gang(since, until):
             return True
         return outside([*past.pauses, *_slow_writes(past, group)], since, until) <= limit
 
     return excused
+
+
+def _in_the_queue(past: Past, group: str, since: float, until: float) -> Iterator[tuple[float, float]]:
+    """From when a kube-scheduler came to lead to when it first asked about a member. All pods with neither node nor gate are in its active
+    queue then, and no extender says which of them is the next."""
+    ungated: dict[str, float] = {}
+    for change in past.history:
+        if change.pod.group == group and not change.pod.gated:
+            ungated.setdefault(change.pod.uid, change.at)
+    for began, replica in past.leaders.begun:
+        if since <= began <= until:
+            asked: dict[str, float] = {}
+            for call in past.calls:
+                uid, at = call["uid"], call["began"]
+                if call["replica"] == replica and began <= at <= until and ungated.get(uid, math.inf) < began:
+                    asked[uid] = min(at, asked.get(uid, at))
+            yield from ((began, at) for at in asked.values())
 
 
 def _was_evicted(past: Past, group: str, at: float) -> bool:

@@ -2,8 +2,8 @@
 
 Not judged: a write of a replica whose own line was held, or whose program or server stood still. No client can take that back. Nor
 one within the Lease's duration after its kube-scheduler gave it up, where no watch could tell its extender of that. Nor one that its
-API server forbade after a fault of that server: one that has just begun to serve knows no roles yet, and so refuses what has lain with
-it since before, while its etcd was away perhaps.
+API server refused after a fault of that server: one that has just begun to serve knows no roles yet, and for one that stood still the
+pod may have gone, so that both refuse what has lain with them since before.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 from tests.e2e.fault_run.record import Past
 
 ARRIVAL_SECONDS = 1.0  # between the decision to write and the write, and between the Lease and the record of it
-FORBIDDEN = 403
+REFUSED = range(400, 500)
 WRITES = ("create", "update", "patch", "delete")
 OF_PODS = ("pods", "podgroups")
 EXTENDER = "-extender"
@@ -23,7 +23,7 @@ def writes_without_the_lease(past: Past) -> list[str]:
         writer = call["writer"].removesuffix(EXTENDER)
         if writer == call["writer"] or call["verb"] not in WRITES or call["resource"] not in OF_PODS:
             continue
-        if call["code"] == FORBIDDEN and past.excuses.of_a_forbidden_write(writer, call["at"]):
+        if call["code"] in REFUSED and past.excuses.of_a_refused_write(writer, call["at"]):
             continue
         led = past.leaders.between(call["at"] - ARRIVAL_SECONDS, call["at"] + ARRIVAL_SECONDS)
         excused = past.excuses.of_a_write(writer, call["at"]) or past.excuses.of_an_ended_lease(writer, call["at"])

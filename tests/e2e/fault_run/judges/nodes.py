@@ -1,8 +1,9 @@
 """What each node was at the moment of each binding: room enough, there, not cordoned, without a taint that the pod does not tolerate.
 
 A binding is decided a moment before it is written, by a mirror that lags, and what a node is may come to the record after the
-binding: of all that the node was from LAG_SECONDS before to LAG_SECONDS after, while a fault keeps news from the leader from its
-beginning on (to its end, if it keeps them from the record), and at the binding by the order of resourceVersions, the best counts.
+binding: of all that the node was from LAG_SECONDS before to LAG_SECONDS after, while a fault keeps news from the leader, or held a
+Binding of one that led, from its beginning on (to its end, if it keeps them from the record), and at the binding by the order of
+resourceVersions, the best counts.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ class Nodes:
     def at(self, binding: Change) -> list[Json]:
         """All that it was from a while before to a while after."""
         name, moment = binding.pod.node, binding.at
-        since = self._excuses.blind_since(moment) - LAG_SECONDS
+        since = self._excuses.decided_since(moment) - LAG_SECONDS
         until = self._excuses.recorded_until("nodes", moment) + LAG_SECONDS
         first = max(0, bisect_right(self._moments[name], since) - 1)
         last = bisect_left(self._moments[name], until)
