@@ -221,7 +221,7 @@ class Cluster:
             recovery=self.recovery,
             restarts=self._restarts,
             excused=self.excused,
-            loose=loose,
+            loose=dict.fromkeys(loose, 0),
         )
 
     def await_back(self, start: Callable[[], object]) -> None:

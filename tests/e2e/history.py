@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 from extender.api.quantity import parse_quantity
@@ -112,7 +113,7 @@ def violations(
     recovery: float = RECOVERY_SECONDS,
     restarts: Collection[float] = (),
     excused: Collection[str] = (),
-    loose: Collection[str] = (),
+    loose: Mapping[str, int] = MappingProxyType({}),
     excused_fraction: Excused = lambda group, since, until, limit: False,
     known_since: KnownSince = up_to_date,
 ) -> list[str]:
@@ -124,14 +125,15 @@ def violations(
     one of those is preempted; `known_since`: up to when the scheduler knew what had gone. `restarts`: when what the test had
     killed was ready again, from which on a recovery counts. `excused_fraction`: whether something excuses one of a group
     that began, and ended, at these moments, and was to end within a limit. `loose`: groups of which no member needs the
-    others once the test has taken members out of a whole one (once-satisfied).
+    others once the test has taken members out of a whole one, or asked for more than it has (once-satisfied), and the most
+    that it has asked for.
     """
     found = [*_over_allocatable(history, allocatable)]
     for group, changes in _by_group(history).items():
         wanted = min_members.get(group) or max(change.pod.min_member for change in changes)
         limit = commit_seconds(len({change.pod.uid for change in changes}), killed=killed, recovery=recovery)
         told = excused, limit, known_since
-        tally = LooseTally(wanted, *told) if group in loose else Tally(*told)
+        tally = LooseTally(wanted, loose[group], *told) if group in loose else Tally(*told)
         found += _fractions(
             group, wanted, changes, tally, ended=ended, limit=limit, restarts=restarts, excused=excused_fraction
         )
@@ -229,21 +231,25 @@ class Tally:
 
 
 class LooseTally(Tally):
-    """Of a gang that has been whole and is less by the test's doing, or because some have finished, no member is counted."""
+    """Of a gang that has been whole and is less by the test's doing, or because some have finished, no member is counted. most: that the
+    test has asked for, at a time that is not known."""
 
-    def __init__(self, wanted: int, excused: Collection[str], limit: float, known_since: KnownSince) -> None:
+    def __init__(self, wanted: int, most: int, excused: Collection[str], limit: float, known_since: KnownSince) -> None:
         super().__init__(excused, limit, known_since)
         self._wanted = wanted
+        self._most = most
+        self._peak = 0  # how many were bound at once since the first of them
         self._was_whole = self._loose = False
 
     @property
     def count(self) -> int:
-        return 0 if self._loose else super().count
+        return 0 if self._loose or (self._was_whole and self._peak < self._most) else super().count
 
     def take(self, change: Change) -> None:
         super().take(change)
         self._was_whole = bool(self.bound) and (self._was_whole or len(self.bound) >= self._wanted)
         gone = change.pod.finished or (change.deleted and change.pod.name in self._excused)
+        self._peak = max(self._peak, len(self.bound)) if self.bound else 0
         less_by_the_test = gone and len(self.bound) < self._wanted
         self._loose = self._was_whole and (self._loose or less_by_the_test)
 

@@ -853,10 +853,21 @@ def test_the_time_that_an_api_server_takes_for_bindings_is_not_the_program_s(
     assert len([said for said in run.judged() if "a fraction" in said]) == wrong
 
 
-@pytest.mark.parametrize(("took", "wrong"), [(2.5, 0), (0.5, 1)])
-def test_nor_is_what_it_takes_for_evictions(run: Written, took: float, wrong: int) -> None:
+@pytest.mark.parametrize(
+    ("name", "took", "wrong"),
+    [
+        pytest.param("web-1", 2.5, 0, id="of the gang"),
+        pytest.param("web-1", 0.5, 1, id="of the gang, not for long"),
+        pytest.param("victim", 2.5, 0, id="of another victim of the preemption"),
+        pytest.param("single", 2.5, 1, id="of a pod that does not go"),
+        pytest.param("later", 2.5, 1, id="of a victim of another preemption"),
+    ],
+)
+def test_nor_is_what_it_takes_for_evictions(run: Written, name: str, took: float, wrong: int) -> None:
     evicted_with_a_pause(run)
-    what = {"resource": "pods", "subresource": "", "namespace": "default", "name": "web-1"}
+    for at, each in ((66, "victim"), (75, "later")):
+        run.pod(at, each, "node", group="", deletionTimestamp="2026-01-01T00:00:00Z")
+    what = {"resource": "pods", "subresource": "", "namespace": "default", "name": name}
     run.audited(60.3, "first", "delete", what, took=took)
     assert len([said for said in run.judged() if "a fraction" in said]) == wrong
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from tests.e2e.fault_run.promises import Story, broken_promises
@@ -13,6 +13,7 @@ from tests.e2e.history import Change, Excused, outside, violations
 
 BINDING_SECONDS = 0.010  # which the time of a commit allows each member
 EVICTION_SECONDS = 1.0  # from one write to the next, on a busy machine
+PREEMPTION_SECONDS = 5.0  # from the first victim that is told to go to the last, likewise
 WRITERS = ("-extender", "-scheduler")
 WRITES = ("create", "patch", "delete")
 MINE = ("default", "other")  # namespaces of the gangs that are judged; those of hostile tenants are theirs
@@ -26,7 +27,7 @@ def fractions(past: Past) -> list[str]:
         {},
         ended=past.outcome["ended"],
         excused=past.outcome["excused"],
-        loose=[key for key, wish in known.items() if wish.policy == ONCE_SATISFIED],
+        loose={key: wish.most for key, wish in known.items() if wish.policy == ONCE_SATISFIED},
         excused_fraction=_excused(past),
         known_since=past.excuses.blind_since,
     )
@@ -41,7 +42,10 @@ def _excused(past: Past) -> Excused:
             return True
         if _was_evicted(past, group, since) and past.excuses.of_the_rest_of_a_gang(since, until):
             return True
-        return outside([*past.pauses, *_slow_writes(past, group)], since, until) <= limit
+        names = {change.pod.name for change in past.history if change.pod.group == group}
+        if _was_evicted(past, group, since):
+            names |= _told_to_go(past, since, until + PREEMPTION_SECONDS)
+        return outside([*past.pauses, *_slow_writes(past, names)], since, until) <= limit
 
     return excused
 
@@ -71,10 +75,18 @@ def _was_evicted(past: Past, group: str, at: float) -> bool:
     )
 
 
-def _slow_writes(past: Past, group: str) -> Iterator[tuple[float, float]]:
-    """When a Binding of a member, or what it takes to evict it, was at an API server for longer than BINDING_SECONDS. Reads the audit logs:
-    only a fraction that no fault excuses asks."""
-    names = {change.pod.name for change in past.history if change.pod.group == group}
+def _told_to_go(past: Past, since: float, until: float) -> set[str]:
+    """Names of the pods: all victims of a preemption are marked before the first is deleted."""
+    return {
+        change.pod.name
+        for change in past.history
+        if since <= change.at <= until and (change.deleted or change.pod.leaving)
+    }
+
+
+def _slow_writes(past: Past, names: Collection[str]) -> Iterator[tuple[float, float]]:
+    """When a Binding of one of these pods, or what it takes to evict it, was at an API server for longer than BINDING_SECONDS. Reads the
+    audit logs: only a fraction that no fault excuses asks."""
     for write in past.audit():
         ours = write["writer"].endswith(WRITERS) and write["resource"] == "pods" and write["verb"] in WRITES
         if ours and write["name"] in names and write["took"] > BINDING_SECONDS:
