@@ -60,9 +60,8 @@ BLINDS = frozenset(
 MIRROR_PARTS = frozenset((EXTENDER, API, SERVER))
 MIRROR_GRACE = 5.0  # a watch has begun again, or all is listed anew
 AWAY_FROM_ETCD = frozenset((*ENDS, "restored etcd", "line"))
-SERVER_GRACE = (
-    MIRROR_GRACE + 2 * CUT_BACKOFF_SECONDS
-)  # a watch may wait before it asks again, and the server's own of etcd, too
+# A watch may wait before it asks again, and so may the server's own, of its etcd.
+SERVER_GRACE = MIRROR_GRACE + 2 * CUT_BACKOFF_SECONDS
 
 DELAYS_THE_RECORD = frozenset(
     ("freeze", "line", "restored etcd")
@@ -105,11 +104,13 @@ class Leaders:
             if lease["metadata"]["name"] != LEASE or kind == "DELETED":
                 continue
             before, identity = identity, str(lease["spec"].get("holderIdentity") or "")
-            holder = identity.partition("_")[0]
-            if holder and identity != before:
-                self.begun.append((self._since(at, lease["spec"].get("acquireTime")), holder))
+            if self._holders and identity == before:
+                continue
+            holder, since = identity.partition("_")[0], self._since(at, lease["spec"].get("acquireTime"))
+            if holder:
+                self.begun.append((since, holder))
             if not self._holders or holder != self._holders[-1]:
-                self._moments.append(self._since(at, lease["spec"].get("acquireTime")))
+                self._moments.append(since)
                 self._holders.append(holder)
 
     def _since(self, recorded: float, acquired: str | None) -> float:

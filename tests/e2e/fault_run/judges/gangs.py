@@ -40,10 +40,11 @@ def _excused(past: Past) -> Excused:
     def excused(group: str, since: float, until: float, limit: float) -> bool:
         if past.excuses.of_a_fraction(since, until, limit, list(_in_the_queue(past, group, since, until))):
             return True
-        if _was_evicted(past, group, since) and past.excuses.of_the_rest_of_a_gang(since, until):
+        evicted = _was_evicted(past, group, since)
+        if evicted and past.excuses.of_the_rest_of_a_gang(since, until):
             return True
         names = {change.pod.name for change in past.history if change.pod.group == group}
-        if _was_evicted(past, group, since):
+        if evicted:
             names |= _told_to_go(past, since, until + PREEMPTION_SECONDS)
         return outside([*past.pauses, *_slow_writes(past, names)], since, until) <= limit
 
