@@ -1,7 +1,7 @@
 """A second extender of kube-scheduler's that keeps chosen pods out of ours, until a test lets them in.
 
 So a gang can be had of which some members are held in their bind calls and one is still missing, for as long as a test
-needs, whatever our own mirror knows. Used by test_held_binds and test_error_back_off.
+needs, whatever our own mirror knows; or that keeps a scheduling cycle waiting while the cluster changes.
 """
 
 from __future__ import annotations
@@ -17,15 +17,16 @@ WAIT_SECONDS = 30
 
 
 class InterceptingProxy:
-    """Answers filter calls on loopback in a thread of its own. kube-scheduler asks it before it asks us."""
+    """Answers filter and preempt calls on loopback in a thread of its own. kube-scheduler asks it before it asks us."""
 
     def __init__(self, timeout_seconds: int = 5) -> None:
         """After so long kube-scheduler takes no answer for an error, and tries another pod."""
         self._timeout_seconds = timeout_seconds
-        self._changed = threading.Condition()  # guards the next three
+        self._changed = threading.Condition()  # guards the next four
         self._kept_out: frozenset[str] = frozenset()
         self._kept_waiting: frozenset[str] = frozenset()
-        self._passes: int | None = None  # how many more may pass; None for all
+        self._passes: int | None = None  # how many more may pass filter; None for all
+        self._asked: set[str] = set()  # names of those whose call waits
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,), name="intercepting-proxy")
 
@@ -52,6 +53,11 @@ class InterceptingProxy:
             self._kept_waiting = frozenset(names)
             self._changed.notify_all()
 
+    def await_call(self, name: str, within: float) -> None:
+        """Until a call about the pod is kept waiting."""
+        with self._changed:
+            assert self._changed.wait_for(lambda: name in self._asked, within), f"no call about {name} in {within:g} s"
+
     def let_pass(self, count: int) -> None:
         """So many more, in the order of their calls; the next gets no answer until this is called again."""
         with self._changed:
@@ -69,6 +75,7 @@ class InterceptingProxy:
         entry = {
             "urlPrefix": f"http://127.0.0.1:{self._server.server_address[1]}",
             "filterVerb": "filter",
+            "preemptVerb": "preempt",
             "nodeCacheCapable": True,
             "httpTimeout": f"{self._timeout_seconds}s",
         }
@@ -76,8 +83,16 @@ class InterceptingProxy:
 
     def answer(self, arguments: dict[str, Any]) -> dict[str, Any]:
         name = arguments["Pod"]["metadata"]["name"]
+        candidates = arguments.get("NodeNameToMetaVictims")
         with self._changed:
-            self._changed.wait_for(lambda: name not in self._kept_waiting and self._passes != 0, WAIT_SECONDS)
+            self._asked.add(name)
+            self._changed.notify_all()
+            self._changed.wait_for(
+                lambda: name not in self._kept_waiting and (self._passes != 0 or candidates is not None), WAIT_SECONDS
+            )
+            self._asked.discard(name)
+            if candidates is not None:
+                return {"NodeNameToMetaVictims": candidates}
             refused = name in self._kept_out
             if self._passes:
                 self._passes -= 1

@@ -11,11 +11,13 @@ from tests.e2e.cluster import Cluster
 from tests.e2e.control_plane import Scheduler
 from tests.e2e.extender import Extender
 from tests.e2e.fault_run.budgets import Budget, remove_all
+from tests.e2e.intercepting_proxy import InterceptingProxy
 from tests.e2e.pair import Pair
 from tests.e2e.processes import eventually
 
 GATED: dict[str, Any] = {"schedulingGates": [{"name": "scheduling.x-k8s.io/gang"}]}
 CPU = {"cpu": "1"}
+RACK = "example.com/rack"
 PATH = "/apis/scheduling.x-k8s.io/v1alpha1/namespaces/default/podgroups/"
 
 
@@ -30,8 +32,12 @@ def full(cluster: Cluster, *priorities: int, **spec: Any) -> list[str]:
     return names
 
 
-def gang(cluster: Cluster, name: str, size: int, *, priority: int = 0, gated: bool = False, **spec: Any) -> list[str]:
-    cluster.pod_group(name, min_member=size)
+def gang(
+    cluster: Cluster, name: str, size: int, *, priority: int = 0, gated: bool = False, rack: bool = False, **spec: Any
+) -> list[str]:
+    """rack: all of it has to be in one."""
+    annotations = {"gang-extender.dev/topology-required": "rack"} if rack else None
+    cluster.pod_group(name, min_member=size, annotations=annotations)
     names = [f"{name}-{number}" for number in range(size)]
     for pod in names:
         cluster.pod(pod, group=name, requests=CPU, priority=priority, **(GATED if gated else {}), **spec)
@@ -210,6 +216,50 @@ def test_a_preemptor_that_is_deleted_leaves_nothing_reserved(cluster: Cluster, m
         force(cluster, name)
     cluster.pod("other", requests=CPU)
     cluster.recorder.await_bound("other", within=5)
+
+
+@pytest.mark.parametrize(
+    ("cordoned", "told"),
+    [
+        pytest.param(True, "1 node(s) were unschedulable, 2 Insufficient cpu", id="no node has passed"),
+        pytest.param(False, "1 planned node was not among the nodes that passed", id="another node has passed"),
+    ],
+)
+def test_the_place_is_not_lost_where_kube_scheduler_has_tried_a_member_on_the_nodes_as_they_were(
+    cluster: Cluster, programs: list[Extender | Scheduler], tmp_path: Path, cordoned: bool, told: str
+) -> None:
+    """Its scheduling cycle has begun before the victims have ended, and ends after the gang has been sent. The room that comes free on a
+    third node, which the gang may not use, has the member tried."""
+    for number in range(2):
+        cluster.node(f"a-{number}", cpu="1", labels={RACK: "a"})
+        cluster.pod(f"low-{number}", requests=CPU, nodeName=f"a-{number}", terminationGracePeriodSeconds=60)
+    cluster.node("b-0", cpu="1", labels={RACK: "b"})
+    cluster.pod("goes", requests=CPU, priority=100, nodeName="b-0")
+    proxy = InterceptingProxy(timeout_seconds=30).start()
+    try:
+        settings = {"topology": [{"name": "rack", "nodeLabel": RACK}]}
+        pair = Pair.of(cluster.plane, tmp_path, settings=settings, change=proxy.put_in_front).start()
+        programs.extend(pair)
+        names = gang(cluster, "vip", 2, priority=100, rack=True)
+        eventually(lambda: reason(cluster, "vip") == "Preempting", within=5, what="the gang waits")
+        cluster.recorder.wait(
+            lambda: all(cluster.recorder.condition(name).get("reason") == "Unschedulable" for name in names),
+            within=5,
+            what="both members have been refused",
+        )
+        proxy.keep_waiting(["vip-1"])
+        cluster.api.patch("/api/v1/nodes/b-0", {"spec": {"unschedulable": cordoned}})
+        force(cluster, "goes")
+        proxy.await_call("vip-1", within=5)
+        for name in ("low-0", "low-1"):
+            force(cluster, name)
+        cluster.recorder.wait(lambda: bool(nominated(cluster, "vip-1")), within=5, what="the members are sent")
+        proxy.open()
+        cluster.recorder.await_bound(*names, within=5)
+        assert f'pod="default/vip-1" err="0/3 nodes are available: {told}' in pair.scheduler.log()
+        assert "gang_extender_plan_refuted_total{" not in pair.extender.ops("/metrics")[1]
+    finally:
+        proxy.stop()
 
 
 def test_room_that_is_kept_for_a_preemptor_which_cannot_go_there_any_more_is_given_up(

@@ -27,7 +27,7 @@ from extender.plugins.coscheduling.scheduling.lost_slots import refute
 from extender.plugins.coscheduling.scheduling.phases import Situation, situation
 from extender.plugins.coscheduling.scheduling.rejected_in_tree import note_refused
 from extender.plugins.coscheduling.state.group import Group
-from extender.plugins.coscheduling.state.member import MemberEvent
+from extender.plugins.coscheduling.state.member import Member, MemberEvent
 from extender.plugins.coscheduling.state.pod_group_manager import PodGroupManager, in_parts
 from extender.plugins.coscheduling.state.refutations import How
 from extender.plugins.coscheduling.state.slots import Slot
@@ -82,17 +82,19 @@ class SchedulerFeedback:
         """A planned member of which we have not been asked may have been refused by kube-scheduler's own filters: it came
         before its turn, or before our patch, and is nominated when its turn comes. One that our gate held until it was sent
         has its place refuted instead; and so has one that keeps its nomination, as it does where it might have preempted and
-        our verb said no. Nothing follows while the gang preempts. Returns whether the group has to be planned again.
+        our verb said no, unless that cycle began before the nomination: kube-scheduler tries it again for the patch then. Nothing
+        follows while the gang preempts. Returns whether the group has to be planned again.
         """
         with self._manager.lock:
             group = self._manager.find(new)
             if group is None or new.uid not in group.members or new.uid in group.held:
                 return False
-            if not refused_in_tree(old, new, group.members[new.uid].last_rejection):
+            member = group.members[new.uid]
+            if not refused_in_tree(old, new, member.last_rejection):
                 return False
             place = self._manager.slots.get(new.uid)
             nominated = new.status.nominated_node_name
-            if place is None or (nominated and not _kept_in_vain(place, old, new)):
+            if place is None or (nominated and not _kept_in_vain(member, place, old, new)):
                 return False
             if group.preempting is not None:  # of course: its room is not free yet, and it is sent once that is
                 self._note_parked(group, new.uid)
@@ -119,10 +121,13 @@ class SchedulerFeedback:
         group.members[uid].doubt_nomination()
 
 
-def _kept_in_vain(place: Slot, old: corev1.Pod, new: corev1.Pod) -> bool:
-    """Whether it was refused with the nomination to its place, and is to come no more: not while a victim goes there."""
+def _kept_in_vain(member: Member, place: Slot, old: corev1.Pod, new: corev1.Pod) -> bool:
+    """Whether it was refused with the nomination to its place, and is to come no more: not while a victim goes there.
+
+    The refusal says nothing of a place that kube-scheduler heard of while it was deciding: its snapshot may be older than the room.
+    """
     kept = old.status.nominated_node_name == new.status.nominated_node_name == place.node_name
-    return kept and no_candidate_was_left(new)
+    return kept and no_candidate_was_left(new) and member.no_candidate_with == place.node_name
 
 
 STOOD_SECONDS = 2.0  # after the last change: a gang that grows is left alone

@@ -148,7 +148,7 @@ class Admission:
         place = self._place(group, pod, offered)
         if place is None and self._dispatcher.too_early(group, pod.uid):
             return None, self._refuse(group, pod, unresolvable(messages.TURN_NOT_COME))
-        if place is None and self._is_sent_to_its_place(group, pod.uid, offered):
+        if place is None and self._is_sent_to_its_place(group, pod, offered):
             self._dispatcher.send_back(pod.uid)
             return None, self._refuse(group, pod, unresolvable(messages.PLACE_NOT_OFFERED))
         if place is None and self._rounds.requests.needs_plan(group, pod.uid):
@@ -183,17 +183,22 @@ class Admission:
         if own is not None and not self._dispatcher.too_early(group, pod.uid) and not _by_nomination(pod, offered):
             if (moved := self._moved_slots.move(group, pod.uid, offered)) is not None:
                 return moved
-            if self._is_sent_to_its_place(group, pod.uid, offered):
+            if self._is_sent_to_its_place(group, pod, offered):
                 return None
             refute(self._manager, group, own, How.NOT_OFFERED, offered)
             self._manager.places.release(group, [pod.uid])
         return None
 
-    def _is_sent_to_its_place(self, group: Group, uid: str, offered: frozenset[str]) -> bool:
+    def _is_sent_to_its_place(self, group: Group, pod: corev1.Pod, offered: frozenset[str]) -> bool:
         """Whether the member keeps its slot, is refused, and nominated there: the sample that is offered does not hold it, and has no room
-        for it to be moved to. The plan is good as it is, and other samples are. Lock held."""
-        member, slot = group.members[uid], self._manager.slots.get(uid)
-        if len(offered) < MIN_FEASIBLE_NODES_TO_FIND or slot is None or member.is_nominated:
+        for it to be moved to, or kube-scheduler has not heard of the nomination yet, and its snapshot may be older than the room. The
+        plan is good as it is, and other samples are. Lock held."""
+        member, slot = group.members[pod.uid], self._manager.slots.get(pod.uid)
+        if slot is None:
+            return False
+        if member.is_nominated_since(pod):
+            return True
+        if len(offered) < MIN_FEASIBLE_NODES_TO_FIND or member.is_nominated:
             return False
         return member.ungated_without_nomination or is_free_to_move(self._manager, group, slot)
 

@@ -110,7 +110,7 @@ class PreemptionGuard:
             review = self.assess(preemptor, candidates)
         except Exception:
             crashed("guard", f"preemptor={preemptor.key}")
-            return _own_choice(list(filter(self._concerns_no_gang, candidates))).usable
+            review = _own_choice(list(filter(self._concerns_no_gang, candidates)))
         if review.veto is not None:
             metrics.preemption_vetoes.labels(review.veto.value).inc()
             self._note(preemptor, candidates, review.veto)
@@ -120,7 +120,7 @@ class PreemptionGuard:
             log.info("gangs may be preempted preemptor=%s groups=%s", preemptor.key, sorted(review.breaks.broken))
             self.rest.expect(preemptor, review.breaks)
         if not review.usable:
-            self._take_back_nomination(preemptor)
+            self._leave_no_candidate(preemptor)
         return review.usable
 
     def _concerns_no_gang(self, candidate: Candidate) -> bool:
@@ -143,17 +143,19 @@ class PreemptionGuard:
             if gangs:
                 self.waiting.note_in_want_of_victims(preemptor, node_name, gangs)
 
-    def _take_back_nomination(self, preemptor: corev1.Pod) -> None:
-        """kube-scheduler clears it where it finds no candidate itself, and keeps it where an extender leaves none. No pod
-        may have that room then, for as long as this one waits. A place that was promised keeps its nomination."""
-        if not preemptor.status.nominated_node_name:
-            return
+    def _leave_no_candidate(self, preemptor: corev1.Pod) -> None:
+        """Takes its nomination back. kube-scheduler clears it where it finds no candidate itself, and keeps it where an extender leaves
+        none. No pod may have that room then, for as long as this one waits. A place that was promised keeps its nomination: whether
+        kube-scheduler knew of it SchedulerFeedback asks, once the refusal is seen."""
+        nominated = preemptor.status.nominated_node_name
         with self.manager.lock:
             group = self.manager.find(preemptor)
-            if self.manager.slots.get(preemptor.uid) is not None or self.manager.is_nominated(preemptor.uid):
-                return  # ours: the plan stands, or takes it back
+            if group is not None and preemptor.uid in group.members:
+                group.members[preemptor.uid].no_candidate_with = nominated
+            if not nominated or self.manager.slots.get(preemptor.uid) or self.manager.is_nominated(preemptor.uid):
+                return  # it has none, or it is ours: the plan stands, or takes it back
             self.steering.clear_foreign_nominations(group.key if group is not None else "", [preemptor])
-        log.info("nomination taken back pod=%s node=%s", preemptor.key, preemptor.status.nominated_node_name)
+        log.info("nomination taken back pod=%s node=%s", preemptor.key, nominated)
         self.steering.carry_out()
 
     def assess(self, preemptor: corev1.Pod, candidates: Sequence[Candidate]) -> Review:

@@ -150,6 +150,7 @@ class Member:
     last_rejection: str = ""  # the text of our last refusal
     rejection_facts: str = ""  # what of that refusal may become untrue
     rejected_in_tree: int | None = None  # the cluster epoch at which kube-scheduler refused it before it asked us
+    no_candidate_with: str = ""  # its nomination in kube-scheduler's last preempt call that we left no candidate
 
     @property
     def pod(self) -> corev1.Pod:
@@ -164,6 +165,13 @@ class Member:
     def is_nominated(self) -> bool:
         """Whether kube-scheduler knows the node that it is to go to, and asks about that one first."""
         return self.nomination is not None and not self.ungated_without_nomination
+
+    def is_nominated_since(self, asked: corev1.Pod) -> bool:
+        """Whether kube-scheduler asks in a scheduling cycle that began before it knew the nomination to where the member is to go now.
+
+        asked: the pod of the call. Its snapshot is as old: what it says of the nodes may be over.
+        """
+        return self.is_nominated and self.nomination not in ("", asked.status.nominated_node_name)
 
     def forget_dispatch(self) -> None:
         """It is on its way no more: it has come, or its nomination is withdrawn."""

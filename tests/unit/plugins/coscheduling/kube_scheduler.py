@@ -190,13 +190,19 @@ class KubeScheduler:
             self.plugin.on_pod(old, new)
 
     def _refused(self, pod: corev1.Pod, text: str, reason: str = "Unschedulable", nominated: str = "") -> None:
-        """Parked; its nomination is cleared, or is that one. After an error it is tried again by itself."""
+        """Parked; its nomination is cleared, or is that one. After an error it is tried again by itself.
+
+        pod: as it was when its attempt began. A nomination that came since is not touched.
+        """
         self.told[pod.name] = text
         if reason != "Unschedulable":
             self._backing_off.add(pod.uid)
         condition = corev1.PodCondition(type="PodScheduled", status="False", reason=reason, message=text)
+        changes: dict[str, object] = {"conditions": (condition,)}
+        if pod.status.nominated_node_name != nominated:
+            changes["nominated_node_name"] = nominated
         if pod.uid in self.pods:
-            self._patch(pod.uid, conditions=(condition,), nominated_node_name=nominated)
+            self._patch(pod.uid, **changes)
 
     def attempt(self, uid: str) -> None:
         del self.active[uid]

@@ -58,6 +58,7 @@ class Preempting(KubeScheduler):
         self.budgets: list[policyv1.PodDisruptionBudget] = []
         self.evictions = Evictions()
         self.rules = rules or PreemptionRules()
+        self.begun: tuple[corev1.Pod, Sequence[NodeInfo]] | None = None  # the attempt that is being made
         self._connect(world)
 
     def extender_restarts(self, world: World) -> None:
@@ -109,6 +110,11 @@ class Preempting(KubeScheduler):
         return (pod for uid, pod in self.pods.items() if uid not in self.world.on_nodes)
 
     # Which events wake which pods
+
+    def run(self) -> None:
+        if self.begun is not None:
+            self.end_attempt()
+        super().run()
 
     def wake(self) -> None:
         by_name = {pod.name: pod for pod in self.pods.values() if not pod.node_name}
@@ -162,16 +168,34 @@ class Preempting(KubeScheduler):
     # A pod's attempt
 
     def attempt(self, uid: str) -> None:
+        self.begin(uid)
+        self.end_attempt()
+
+    def begin(self, uid: str) -> None:
+        """Its attempt, which goes by the pod and the nodes as they are now. What happens to the pod meanwhile has it tried once more."""
+        assert self.begun is None, "one at a time"
         del self.active[uid]
-        pod, nodes = self.pods[uid], self.world.snapshot().list()
+        self.in_tree.discard(uid)
+        self.begun = self.pods[uid], self.world.snapshot().list()
+
+    def end_attempt(self) -> None:
+        """Of the one that has begun."""
+        assert self.begun is not None
+        (pod, nodes), self.begun = self.begun, None
+        uid = pod.uid
+        if uid not in self.pods:
+            return
+        known = self.world.snapshot()
         fitting = [info for info in nodes if not info.unschedulable and self._fits(pod, info)]
         nominated = [info for info in fitting if info.name == pod.status.nominated_node_name]
         node_name, text = "", "Insufficient cpu"
         for offered in (nominated, fitting):
             if offered and not node_name:
-                node_name, text = self._ask(pod, offered)
-        (self.in_tree.discard if fitting else self.in_tree.add)(uid)
+                node_name, text = self._ask(pod, [known.infos[info.name] for info in offered])
+        if not fitting:
+            self.in_tree.add(uid)
         if node_name:
+            self.active.pop(uid, None)
             self._bind(pod, node_name)
         else:
             may_help = [info for info in nodes if info not in fitting and not info.unschedulable]
@@ -194,7 +218,12 @@ class Preempting(KubeScheduler):
         if not found:
             self._refused(pod, f"{text}. preemption: no preemption victims found")
             return
-        offered = [Candidate(name, Victims(tuple(victims))) for name, victims in found.items()]
+        there_now = {each.pod.uid for info in self.world.snapshot().list() for each in info.pods}
+        offered = [
+            Candidate(name, Victims(tuple(victims)))
+            for name, victims in found.items()
+            if all(each.uid in there_now for each in victims)
+        ]
         left = self.preemption.guard.review(pod, offered)
         if not left:
             self._refused(pod, f"{text}. preemption: {NO_CANDIDATE}", nominated=kept)

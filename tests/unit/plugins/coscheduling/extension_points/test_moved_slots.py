@@ -7,7 +7,9 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec import structs
 
+from extender.api import corev1
 from extender.plugins.coscheduling.backfill.vain_turns import AskedRoom
 from extender.plugins.coscheduling.messages import PLACE_NOT_OFFERED
 from extender.plugins.coscheduling.planner.request import Topology
@@ -194,6 +196,11 @@ def test_where_no_offered_node_will_do_it_stays_and_its_member_is_nominated_ther
     assert w.filter(members[1], [known.node_name]) == known.node_name
 
 
+def nominated_to(member: corev1.Pod, node_name: str) -> corev1.Pod:
+    """As kube-scheduler knows it once it has heard of the nomination."""
+    return structs.replace(member, status=structs.replace(member.status, nominated_node_name=node_name))
+
+
 def test_one_that_is_nominated_and_asked_about_elsewhere_is_refuted(world: Make) -> None:
     """kube-scheduler has tried the node by itself."""
     w = cluster(world)
@@ -203,8 +210,39 @@ def test_one_that_is_nominated_and_asked_about_elsewhere_is_refuted(world: Make)
     World.made.remove(w)
     known = slot(w, "p1").node_name
     w.filter(members[1], SAMPLE)
-    w.filter(members[1], SAMPLE)
+    w.filter(nominated_to(members[1], known), SAMPLE)
     assert w.plans > 1
+    assert ("p1", known) in w.plugin.manager.groups["default/g"].refuted.left_out(w.clock())
+
+
+def test_one_that_is_asked_about_by_a_kube_scheduler_that_has_not_heard_of_the_nomination_keeps_its_slot(
+    world: Make,
+) -> None:
+    w = cluster(world)
+    apply(w)
+    members = planned(w)
+    full(w)
+    World.made.remove(w)
+    known = slot(w, "p1")
+    for _ in range(2):
+        assert w.filter(members[1], SAMPLE) == PLACE_NOT_OFFERED
+    assert (slot(w, "p1"), w.plans) == (known, 1)
+    assert w.steered == [("p1", known.node_name)] * 2
+    assert w.filter(nominated_to(members[1], known.node_name), [known.node_name]) == known.node_name
+
+
+def test_a_nomination_that_our_own_refusal_has_ended_excuses_no_other_offer(world: Make) -> None:
+    w = cluster(world)
+    apply(w)
+    members = planned(w)
+    full(w)
+    World.made.remove(w)
+    known = slot(w, "p1").node_name
+    w.filter(members[1], SAMPLE)
+    w.plugin.manager.denied["default/g"] = "no room"
+    assert "no room" in w.filter(nominated_to(members[1], known), [known])
+    w.plugin.manager.denied.clear()
+    w.filter(nominated_to(members[1], known), SAMPLE)
     assert ("p1", known) in w.plugin.manager.groups["default/g"].refuted.left_out(w.clock())
 
 

@@ -84,9 +84,22 @@ class PreemptingMachine(RuleBasedStateMachine):
         lone = sorted(uid for uid, pod in self.kube.pods.items() if pod.name.startswith("lone"))
         self.kube.delete(self.kube.pods[data.draw(st.sampled_from(lone))])
 
+    @precondition(lambda self: self.kube.active and self.kube.begun is None)
+    @rule(data=st.data())
+    def an_attempt_begins(self, data: st.DataObject) -> None:
+        """kube-scheduler goes by what it knew then."""
+        self.kube.begin(data.draw(st.sampled_from(sorted(self.kube.active))))
+
+    @precondition(lambda self: self.kube.begun is not None)
+    @rule()
+    def the_attempt_ends(self) -> None:
+        self.kube.end_attempt()
+
     @precondition(lambda self: self.kube.active)
     @rule(count=st.integers(1, 4), data=st.data())
     def pods_are_tried(self, count: int, data: st.DataObject) -> None:
+        if self.kube.begun is not None:
+            self.kube.end_attempt()
         for _ in range(count):
             if self.kube.active:
                 self.kube.attempt(data.draw(st.sampled_from(sorted(self.kube.active))))

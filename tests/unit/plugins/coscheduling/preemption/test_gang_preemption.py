@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 from unittest.mock import Mock, patch
 
 import pytest
 
 from extender.api import corev1
+from extender.config.types import TopologyLevel
+from extender.framework.node_info import NodeInfo
 from extender.framework.preemption.candidate import Candidate, Victims
-from extender.plugins.coscheduling import messages
+from extender.plugins.coscheduling import messages, planner
 from extender.plugins.coscheduling.dependencies import (
     Done,
     Eviction,
@@ -19,6 +21,7 @@ from extender.plugins.coscheduling.dependencies import (
     PreemptionRules,
 )
 from extender.plugins.coscheduling.planner import Cause, NoPlacement, Placement
+from extender.plugins.coscheduling.pod_conditions import NO_CANDIDATE
 from extender.plugins.coscheduling.preemption.gang_preemption import GangPreemption
 from extender.plugins.coscheduling.preemption.planning import VictimPlan
 from extender.plugins.coscheduling.preemption.terminating_victims import TerminatingVictims
@@ -26,7 +29,7 @@ from extender.plugins.coscheduling.preemption.victim_search import VictimSearch
 from extender.plugins.coscheduling.state.group import Group, Preempting
 from extender.plugins.coscheduling.state.refutations import How
 from tests.unit.plugins.coscheduling import preempting
-from tests.unit.plugins.coscheduling.conftest import World, node, pod, pod_group
+from tests.unit.plugins.coscheduling.conftest import World, in_rack, node, pod, pod_group
 from tests.unit.plugins.coscheduling.kube_scheduler import group, member, members, on_node
 from tests.unit.plugins.coscheduling.machines.test_preempting_machine import of_priority
 
@@ -410,3 +413,80 @@ def test_no_pod_of_less_priority_comes_in_while_held_members_let_go() -> None:
     kube.create(lone)
     kube.attempt(lone.uid)
     assert kube.running() == set()
+
+
+# A scheduling cycle that began before the room was free
+
+
+def waits_in_racks(elsewhere: str) -> tuple[preempting.Preempting, Sequence[NodeInfo]]:
+    """Both victims of a gang that has to be in one rack are going, and its members have been refused; and the nodes before they went.
+
+    elsewhere: CPU of a third node.
+    """
+    world = World([in_rack("a1", "1", "1"), in_rack("a2", "1", "1"), in_rack("b1", "2", elsewhere)])
+    world.connect(topology=planner.Topology((TopologyLevel("rack", "rack"),)))
+    kube = preempting.Preempting(world)
+    kube.create(*(on_node(member(f"low{number}", ""), f"a{number}") for number in (1, 2)))
+    kube.apply(group("vip", 2, topology_required="rack"))
+    kube.create(*(of_priority(member(f"vip{number}", "vip"), 10) for number in range(2)))
+    before = world.snapshot().list()
+    kube.run()
+    assert {pod.name for pod in kube.ending()} == {"low1", "low2"}
+    return kube, before
+
+
+def test_a_node_that_is_offered_from_before_the_victims_had_gone_costs_a_gang_no_place() -> None:
+    """Its room would go to the first that asks, and the victims would have gone for nothing."""
+    kube, _ = waits_in_racks("1")
+    kube.active["default/vip1"] = None
+    kube.begin("default/vip1")
+    kube.delete(*kube.ending())
+    kube.wake()
+    assert kube.pods["default/vip1"].status.nominated_node_name
+    kube.end_attempt()
+    assert kube.told["vip1"].startswith(messages.PLACE_NOT_OFFERED)
+    kube.create(other := of_priority(member("other", ""), 10))
+    kube.attempt(other.uid)
+    kube.run()
+    assert kube.running() == {"vip0", "vip1", "other"}
+    assert kube.plugin.manager.groups["default/vip"].refuted.times == 0
+
+
+def test_no_node_that_passed_before_the_last_victim_had_gone_costs_a_gang_no_place() -> None:
+    """kube-scheduler has assumed the first member by then, and not seen the end of the victim."""
+    kube, _ = waits_in_racks("0")
+    going = kube.ending()
+    kube.delete(going[0])
+    kube.run()
+    before = kube.world.snapshot().infos
+    copies = {uid: kube.pods[uid] for uid in ("default/vip0", "default/vip1")}
+    kube.delete(going[1])
+    kube.wake()
+    places = {kube.pods[uid].status.nominated_node_name: uid for uid in copies}
+    freed = next(name for name in places if not before[name].pods)
+    kube.attempt(places.pop(freed))
+    ((full, last),) = places.items()
+    kube.begun = copies[last], [before[full] if info.name == full else info for info in kube.world.snapshot().list()]
+    kube.end_attempt()
+    assert NO_CANDIDATE in kube.told[copies[last].name]
+    kube.create(other := of_priority(member("other", ""), 10))
+    kube.world.run_tasks()
+    kube.attempt(other.uid)
+    kube.run()
+    assert kube.running() == {"vip0", "vip1"}
+    assert kube.plugin.manager.groups["default/vip"].refuted.times == 0
+
+
+@pytest.mark.parametrize("elsewhere", ["0", "1"])
+def test_a_refusal_with_the_nomination_to_the_place_has_the_member_planned_anew(elsewhere: str) -> None:
+    """kube-scheduler knows something that we do not."""
+    kube, before = waits_in_racks(elsewhere)
+    for each in kube.ending():
+        kube.run()
+        kube.delete(each)
+    kube.wake()
+    vip = kube.pods["default/vip1"]
+    place = vip.status.nominated_node_name
+    kube.begun = vip, before
+    kube.end_attempt()
+    assert kube.plugin.manager.groups["default/vip"].refuted.left_out(kube.world.clock.now) == {(vip.uid, place)}

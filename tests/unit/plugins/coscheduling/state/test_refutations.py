@@ -270,15 +270,19 @@ def test_a_member_that_came_from_our_gate_without_a_nomination_has_its_place_ref
 
 
 @pytest.mark.parametrize(
-    ("preemption", "refuted"),
+    ("preemption", "knew", "refuted"),
     [
-        pytest.param("no candidate node for preemption", True, id="our preempt verb left no candidate"),
+        pytest.param("no candidate node for preemption", True, True, id="our preempt verb left no candidate"),
+        pytest.param("no candidate node for preemption", False, False, id="its cycle had begun before the nomination"),
         pytest.param(
-            "not eligible due to a terminating pod on the nominated node.", False, id="a pod is going from there"
+            "not eligible due to a terminating pod on the nominated node.", True, False, id="a pod is going from there"
         ),
     ],
 )
-def test_a_member_that_is_refused_and_keeps_its_nomination(preemption: str, refuted: bool, world: Make) -> None:
+def test_a_member_that_is_refused_and_keeps_its_nomination(
+    preemption: str, knew: bool, refuted: bool, world: Make
+) -> None:
+    """knew: kube-scheduler had the nomination when it called our preempt verb."""
     w = world([node("n1", "1"), node("n2", "1")])
     w.plugin.on_pod_group(None, pod_group("g", 2))
     w.create(*(pods := [member("p0"), member("p1")]))
@@ -288,11 +292,12 @@ def test_a_member_that_is_refused_and_keeps_its_nomination(preemption: str, refu
     place = dict(w.steered)["p0"]
     there = changed(refused(pods[0]), status={"nominated_node_name": place})
     w.plugin.on_pod(refused(pods[0]), there)
+    group = w.plugin.manager.groups["default/g"]
+    group.members[pods[0].uid].no_candidate_with = place if knew else ""
     text = f"0/2 nodes are available: 2 Insufficient example.com/gpu. preemption: {preemption}"
     condition = corev1.PodCondition(type="PodScheduled", status="False", reason="Unschedulable", message=text)
     w.plugin.on_pod(there, changed(there, status={"conditions": (condition,)}))
-    left_out = w.plugin.manager.groups["default/g"].refuted.left_out(w.clock.now)
-    assert left_out == ({("default/p0", place)} if refuted else frozenset())
+    assert group.refuted.left_out(w.clock.now) == ({("default/p0", place)} if refuted else frozenset())
 
 
 @pytest.mark.parametrize("nominated", [False, True], ids=["without a nomination", "with its nomination kept"])
