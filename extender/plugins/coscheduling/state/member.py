@@ -163,7 +163,7 @@ class Member:
 
     @property
     def is_nominated(self) -> bool:
-        """Whether kube-scheduler knows the node that it is to go to, and asks about that one first."""
+        """Whether it was sent with a nomination: kube-scheduler, once it knows, asks about that node first."""
         return self.nomination is not None and not self.ungated_without_nomination
 
     def is_nominated_since(self, asked: corev1.Pod) -> bool:

@@ -182,13 +182,19 @@ def test_it_is_moved_to_the_one_node_that_a_plan_could_choose(world: Make, arran
     assert w.plans == 1
 
 
-def test_where_no_offered_node_will_do_it_stays_and_its_member_is_nominated_there(world: Make) -> None:
-    """The plan is good, and it would be given up for a sample in which other gangs have all the room."""
+def planned_beside_full_samples(world: Make) -> tuple[World, list[corev1.Pod]]:
+    """With the members of the gang g, and slots of another gang on all of SAMPLE, which are in no other book."""
     w = cluster(world)
     apply(w)
     members = planned(w)
     full(w)
     World.made.remove(w)
+    return w, members
+
+
+def test_where_no_offered_node_will_do_it_stays_and_its_member_is_nominated_there(world: Make) -> None:
+    """The plan is good, and it would be given up for a sample in which other gangs have all the room."""
+    w, members = planned_beside_full_samples(world)
     known = slot(w, "p1")
     assert w.filter(members[1], SAMPLE) == PLACE_NOT_OFFERED
     assert slot(w, "p1") is known
@@ -203,11 +209,7 @@ def nominated_to(member: corev1.Pod, node_name: str) -> corev1.Pod:
 
 def test_one_that_is_nominated_and_asked_about_elsewhere_is_refuted(world: Make) -> None:
     """kube-scheduler has tried the node by itself."""
-    w = cluster(world)
-    apply(w)
-    members = planned(w)
-    full(w)
-    World.made.remove(w)
+    w, members = planned_beside_full_samples(world)
     known = slot(w, "p1").node_name
     w.filter(members[1], SAMPLE)
     w.filter(nominated_to(members[1], known), SAMPLE)
@@ -218,11 +220,7 @@ def test_one_that_is_nominated_and_asked_about_elsewhere_is_refuted(world: Make)
 def test_one_that_is_asked_about_by_a_kube_scheduler_that_has_not_heard_of_the_nomination_keeps_its_slot(
     world: Make,
 ) -> None:
-    w = cluster(world)
-    apply(w)
-    members = planned(w)
-    full(w)
-    World.made.remove(w)
+    w, members = planned_beside_full_samples(world)
     known = slot(w, "p1")
     for _ in range(2):
         assert w.filter(members[1], SAMPLE) == PLACE_NOT_OFFERED
@@ -232,11 +230,7 @@ def test_one_that_is_asked_about_by_a_kube_scheduler_that_has_not_heard_of_the_n
 
 
 def test_a_nomination_that_our_own_refusal_has_ended_excuses_no_other_offer(world: Make) -> None:
-    w = cluster(world)
-    apply(w)
-    members = planned(w)
-    full(w)
-    World.made.remove(w)
+    w, members = planned_beside_full_samples(world)
     known = slot(w, "p1").node_name
     w.filter(members[1], SAMPLE)
     w.plugin.manager.denied["default/g"] = "no room"
