@@ -1,8 +1,9 @@
 """The scheduler as the server sees it: answers at once, or does what a pod's name asks for.
 
 `held-...` is held until `release`, `commit-...` has begun to commit and is carried to its end, `endless-...` has begun and has no
-end, `evict-...` begins something that a drain waits for, `fault-...` raises, `block-...` keeps the whole process busy, after
-`starve-...` no native thread can be started. Used by tests/server, in this process and in one of its own.
+end, `evict-...` begins something that a drain waits for, `fault-...` raises, `block-...` keeps the whole process busy without end,
+`offload-...` computes for half a second on a thread of its own, `plan-...` until another filter call has come in, after `starve-...` no
+native thread can be started. Used by tests/server, in this process and in one of its own.
 """
 
 from __future__ import annotations
@@ -190,9 +191,13 @@ class FakeVerbs:
                 self._evictions.append(threading.Thread(target=_evict, daemon=True))
                 self._evictions[-1].start()
             case "block":
-                _compute(20)
+                _compute(until=lambda: False)
             case "offload" if self._offload is not None:
-                self._offload(_compute, 0.5)
+                end = time.monotonic() + 0.5
+                self._offload(_compute, lambda: time.monotonic() > end)
+            case "plan" if self._offload is not None:
+                before = self._counts["filter"]
+                self._offload(_compute, lambda: self._counts["filter"] > before)
             case "starve":
                 _take_the_room_for_threads()
             case "log":
@@ -258,8 +263,7 @@ def _evict() -> None:
     print("all victims were told", file=sys.stderr)
 
 
-def _compute(seconds: float) -> None:
+def _compute(until: Callable[[], bool]) -> None:
     """Pure Python that gives nothing away."""
-    until = time.monotonic() + seconds
-    while time.monotonic() < until:
+    while not until():
         sum(range(1000))

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 import pytest
 
 from tests.e2e.processes import eventually
-from tests.server.service import Service, bind_body, ended, payload, raw, read_answer
+from tests.server.service import LONG, SOON, Service, bind_body, ended, payload, raw, read_answer
 
 CROWD = 30
 HALF = payload("filter")[:100]
@@ -33,8 +33,8 @@ HALVES = {
 }
 
 
-@pytest.fixture
-def crowd(service: Service) -> Iterator[list[tuple[str, socket.socket]]]:
+@contextmanager
+def crowd_at(service: Service) -> Iterator[list[tuple[str, socket.socket]]]:
     """Many connections of each kind that send half a request and then nothing."""
     opened = []
     for kind, data in list(HALVES.items()) * CROWD:
@@ -46,12 +46,16 @@ def crowd(service: Service) -> Iterator[list[tuple[str, socket.socket]]]:
         sock.close()
 
 
-def test_half_a_request_is_let_go_in_time(service: Service, crowd: list[tuple[str, socket.socket]]) -> None:
-    """request_seconds is 1 here."""
-    began = time.monotonic()
-    assert service.filter_seconds() < 1
-    assert service.ops("/livez", timeout=1)[0] == 200
-    assert [kind for kind, sock in crowd if not ended(sock, within=began + 4 - time.monotonic())] == []
+def test_half_a_request_is_let_go_in_time(service: Service) -> None:
+    with crowd_at(service) as crowd:
+        assert [kind for kind, sock in crowd if not ended(sock, within=SOON)] == []
+
+
+def test_half_a_request_keeps_no_other_waiting(start: Callable[..., Service]) -> None:
+    service = start(request_seconds=LONG)
+    with crowd_at(service):
+        service.filter()
+        assert service.ops("/livez")[0] == 200
 
 
 @pytest.mark.parametrize(
@@ -66,16 +70,16 @@ def test_a_byte_at_a_time_is_no_way_around_the_deadline(service: Service, start_
     with service.connect() as sock:
         sock.sendall(start_of_it)
         sock.settimeout(0.1)
-        while time.monotonic() - began < 6:
+        while True:
             try:
                 sock.sendall(b"a")
                 if not sock.recv(65536):
                     break
             except TimeoutError:
-                continue
+                assert time.monotonic() - began < SOON, "it is read on without end"
             except OSError:
                 break
-    assert 0.5 < time.monotonic() - began < 4
+    assert time.monotonic() - began > 0.5
 
 
 @pytest.mark.parametrize(
@@ -101,7 +105,7 @@ def test_what_cannot_be_a_request_is_refused(service: Service, data: bytes, stat
     with service.connect() as sock:
         sock.sendall(data)
         assert read_answer(sock)[0] == status
-    assert service.filter_seconds() < 1
+    service.filter()
 
 
 def test_an_upgrade_to_http_2_is_not_taken(service: Service) -> None:
@@ -139,27 +143,25 @@ def test_a_body_without_end_keeps_no_caller_waiting(service: Service, start_of_i
         sender.start()
     try:
         until = time.monotonic() + 1
-        slowest = 0.0
         while time.monotonic() < until:
-            slowest = max(slowest, service.filter_seconds())
-            assert service.ops("/livez", timeout=2)[0] == 200
+            service.filter()
+            assert service.ops("/livez")[0] == 200
     finally:
         over.set()
         for sender in senders:
             sender.join()
-    assert slowest < 1
 
 
 def test_an_answer_that_is_not_read_is_given_up(start: Callable[..., Service]) -> None:
-    service = start(send_seconds=0.5)
+    service = start(request_seconds=LONG, send_seconds=0.5, drain_seconds=LONG)
     names = ",".join(f'"{"n" * 200}-{number}"' for number in range(50_000))
     body = ('{"Pod": {"metadata": {"name": "a"}}, "NodeNames": [' + names + "]}").encode()
     with service.connect() as sock:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         sock.sendall(raw("filter", body))
-        eventually(lambda: service.report()["filter"] == 1, within=5, what="it is being answered")
-        assert service.filter_seconds() < 1
-        assert service.terminate(within=5) < 3  # an answer on its way would be waited for
+        eventually(lambda: service.report()["filter"] == 1, within=SOON, what="it is being answered")
+        service.filter()
+        service.terminate(within=SOON)  # an answer on its way would be waited for
     assert "Traceback" not in service.program.log()
 
 
@@ -169,8 +171,8 @@ def test_silent_callers_make_room_for_one_that_speaks(start: Callable[..., Servi
     silent = [service.connect(port) for port in (service.port, service.ops_port) for _ in range(60)]
     try:
         for _ in range(5):
-            assert service.filter_seconds() < 1
-            assert service.ops("/livez", timeout=1)[0] == 200
+            service.filter()
+            assert service.ops("/livez")[0] == 200
     finally:
         for sock in silent:
             sock.close()
@@ -183,7 +185,7 @@ def test_silent_callers_cost_no_other_its_connection(start: Callable[..., Servic
     filter_on(client)
     kept = client.sock
     with silent_callers(service, 60):
-        assert service.filter_seconds() < 1
+        service.filter()
         filter_on(client)
     assert client.sock is kept
     client.close()
@@ -209,11 +211,11 @@ def silent_callers(service: Service, count: int) -> Iterator[None]:
 def test_held_binds_up_to_the_last_place_leave_the_probes_alone(start: Callable[..., Service]) -> None:
     service = start(worker_connections=40)
     callers = service.hold(40)
-    assert service.ops("/livez", timeout=1) == (200, "ok")
-    assert service.ops("/readyz", timeout=1) == (200, "ok")
+    assert service.ops("/livez") == (200, "ok")
+    assert service.ops("/readyz") == (200, "ok")
     for caller in callers:
         caller.close()
-    eventually(lambda: service.report()["held"] == 0, within=5, what="no member is held")
+    eventually(lambda: service.report()["held"] == 0, within=SOON, what="no member is held")
     assert service.post("bind", bind_body("a")) == (200, {"Error": ""})
 
 

@@ -20,7 +20,7 @@ from extender.server.options import ServeOptions
 from extender.server.stacks import MOST_NAMES, MOST_PLACES, Task, describe
 from tests.e2e.processes import eventually
 from tests.fakes.verbs import FakeVerbs
-from tests.server.service import Service
+from tests.server.service import SOON, Service
 
 OPS, VERBS, PAGES = 8889, 8888, 8890
 PATHS = ("/debug", STACKS, "/debug/cache", "/debug/gangs", "/debug/gangs/default/train", VERBOSITY)
@@ -216,13 +216,13 @@ def test_the_running_service_shows_its_held_binds_and_its_background(start: Call
 
 def test_the_running_service_says_more_or_less_from_then_on(start: Callable[..., Service]) -> None:
     service = start()
-    client = http.client.HTTPConnection("127.0.0.1", service.ops_port, timeout=5)
+    client = http.client.HTTPConnection("127.0.0.1", service.ops_port, timeout=SOON)
     client.request("PUT", VERBOSITY, b"4")
     answer = client.getresponse()
     assert (answer.status, answer.read()) == (200, b"successfully set the verbosity to 4\n")
     client.close()
     line = "log level changed verbosity=4 before=2"  # by the thread that writes the log
-    eventually(lambda: line in service.program.log(), within=3, what=line)
+    eventually(lambda: line in service.program.log(), within=SOON, what=line)
     assert service.ops(VERBOSITY) == (200, "4\n")
 
 
@@ -232,7 +232,7 @@ def test_an_address_beyond_loopback_is_not_served_by_a_running_service(start: Ca
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         probe.connect(("192.0.2.1", 9))  # nothing is sent
         address = probe.getsockname()[0]
-    client = http.client.HTTPConnection(address, service.ops_port, timeout=5)
+    client = http.client.HTTPConnection(address, service.ops_port, timeout=SOON)
     for path in PATHS:
         client.request("GET", path)
         answer = client.getresponse()

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tests.e2e.processes import eventually
-from tests.server.service import Service, pod_body, raw, read_answer
+from tests.server.service import LONG, SOON, Service, pod_body, raw, read_answer
 
 
 @contextmanager
@@ -31,7 +31,7 @@ def fill(service: Service, pid: int) -> list[socket.socket]:
 
 
 def test_what_is_connected_goes_on_and_the_others_come_later(start: Callable[..., Service]) -> None:
-    service = start(request_seconds=60.0)
+    service = start(request_seconds=LONG)
     pid = service.report()["pid"]
     held = service.hold(2)
     caller = service.connect()
@@ -39,14 +39,16 @@ def test_what_is_connected_goes_on_and_the_others_come_later(start: Callable[...
     assert read_answer(caller)[0] == 200
     with no_more_descriptors(pid):
         waiting = fill(service, pid)
-        eventually(lambda: "Too many open files" in service.program.log(), within=5, what="one could not be accepted")
+        eventually(
+            lambda: "Too many open files" in service.program.log(), within=SOON, what="one could not be accepted"
+        )
         caller.sendall(raw("filter", pod_body("meanwhile")))
         assert read_answer(caller)[0] == 200
     waiting[-1].sendall(raw("filter", pod_body("after")))
     assert read_answer(waiting[-1])[0] == 200
     service.release()
     assert [read_answer(each)[0] for each in held] == [200, 200]
-    eventually(lambda: service.ops("/livez") == (200, "ok"), within=5, what="alive")
+    eventually(lambda: service.ops("/livez") == (200, "ok"), within=SOON, what="alive")
     assert service.report()["pid"] == pid, "the worker was not replaced"
     for each in (*waiting, caller):
         each.close()

@@ -7,7 +7,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -15,7 +14,7 @@ import pytest
 
 from extender.server.worker import KEEP_ALIVE
 from tests.e2e.processes import eventually
-from tests.server.service import Service, bind_body, payload, pod_body, raw, read_answer
+from tests.server.service import SOON, Service, bind_body, payload, pod_body, raw, read_answer
 
 MANY = 1000
 
@@ -31,18 +30,16 @@ def held(service: Service) -> Iterator[Callable[[int], list[socket.socket]]]:
     yield hold
     for sock in opened:
         sock.close()
-    eventually(lambda: service.report()["held"] == 0, within=10, what="no member is held")
+    eventually(lambda: service.report()["held"] == 0, within=SOON, what="no member is held")
 
 
 def test_a_thousand_held_binds_keep_no_caller_waiting(
     service: Service, held: Callable[[int], list[socket.socket]]
 ) -> None:
     callers = held(MANY)
-    seconds = sorted(service.filter_seconds() for _ in range(50))
-    assert seconds[25] < 0.1
-    assert seconds[-1] < 1
-    assert service.ops("/livez", timeout=1) == (200, "ok")
-    assert service.ops("/metrics", timeout=1)[0] == 200
+    service.filter()
+    assert service.ops("/livez") == (200, "ok")
+    assert service.ops("/metrics")[0] == 200
     service.release()
     assert [read_answer(caller) for caller in callers] == [(200, b'{"Error":""}')] * MANY
 
@@ -62,7 +59,7 @@ def test_a_caller_that_leaves_is_noticed(
     before = service.report()["gone"]
     callers = held(3)
     leave(callers[1])
-    eventually(lambda: service.report()["gone"] == before + 1, within=2, what="one has gone")
+    eventually(lambda: service.report()["gone"] == before + 1, within=SOON, what="one has gone")
     assert service.report()["held"] == 2
     service.release()
     assert [read_answer(caller)[0] for caller in (callers[0], callers[2])] == [200, 200]
@@ -84,12 +81,11 @@ def test_a_killed_kube_scheduler_lets_go_of_all_its_calls(service: Service) -> N
     )
     scheduler = subprocess.Popen([sys.executable, "-c", script])
     try:
-        eventually(lambda: service.report()["held"] == 100, within=10, what="100 binds are held")
+        eventually(lambda: service.report()["held"] == 100, within=SOON, what="100 binds are held")
     finally:
         os.kill(scheduler.pid, signal.SIGKILL)
         scheduler.wait()
-    took = eventually(lambda: service.report()["held"] == 0, within=5, what="all are let go")
-    assert took < 2
+    eventually(lambda: service.report()["held"] == 0, within=SOON, what="all are let go")
     assert service.report()["gone"] == before["gone"] + 100
 
 
@@ -120,11 +116,11 @@ def test_a_caller_that_gives_no_sign_of_life_is_given_up_after_45_seconds() -> N
 
 
 def test_planning_on_a_native_thread_keeps_no_caller_waiting(service: Service) -> None:
+    before = service.report()["filter"]
     with service.connect() as planner:
-        planner.sendall(raw("filter", pod_body("offload-it")))  # half a second of pure Python
-        time.sleep(0.05)
-        seconds = sorted(service.filter_seconds() for _ in range(20))
-        assert seconds[10] < 0.2
+        planner.sendall(raw("filter", pod_body("plan-it")))  # pure Python until another call has come in
+        eventually(lambda: service.report()["filter"] == before + 1, within=SOON, what="it is being planned")
+        service.filter()
         assert read_answer(planner)[0] == 200
 
 
@@ -135,7 +131,7 @@ def test_where_no_thread_can_be_had_any_more_plans_are_made_all_the_same(start: 
     planners = [service.connect() for _ in range(3)]
     for planner in planners:
         planner.sendall(raw("filter", pod_body("offload-it")))
-    assert service.filter_seconds() < 2
+    service.filter()
     assert ["internal error" in str(read_answer(planner)[1]) for planner in planners] == [False] * 3
     for planner in planners:
         planner.close()
@@ -149,7 +145,7 @@ def test_nothing_is_left_of_callers_that_came_and_went(service: Service) -> None
     for _ in range(3):
         for caller in service.hold(50):
             caller.close()
-        eventually(lambda: service.report()["held"] == 0, within=5, what="no member is held")
+        eventually(lambda: service.report()["held"] == 0, within=SOON, what="no member is held")
     for _ in range(50):
         service.post("filter", payload("filter"))
-    eventually(lambda: len(list(open_files.iterdir())) <= before + 2, within=5, what="the descriptors are closed")
+    eventually(lambda: len(list(open_files.iterdir())) <= before + 2, within=SOON, what="the descriptors are closed")

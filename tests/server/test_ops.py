@@ -27,7 +27,7 @@ from extender.server.app import create_app
 from extender.server.options import QUESTION_BYTES
 from extender.server.state import state_of
 from tests.fakes.verbs import FakeVerbs
-from tests.server.service import Service, payload
+from tests.server.service import SOON, Service, payload
 
 
 @pytest.mark.parametrize(
@@ -228,7 +228,7 @@ def test_which_questions_are_answered(two_ports: Flask, body: bytes, kind: str, 
 
 
 def test_a_question_as_large_as_may_be_is_taken_in_by_the_ops_port(start: Callable[..., Service]) -> None:
-    client = http.client.HTTPConnection("127.0.0.1", start().ops_port, timeout=10)
+    client = http.client.HTTPConnection("127.0.0.1", start().ops_port, timeout=SOON)
     try:
         client.request("POST", "/whatif", b" " * QUESTION_BYTES, {"Content-Type": JSON})
         assert json.loads(client.getresponse().read()) == {"bytes": QUESTION_BYTES}

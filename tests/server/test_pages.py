@@ -30,7 +30,7 @@ from extender.server.options import ServeOptions
 from extender.server.state import state_of
 from tests.e2e.processes import eventually, free_port
 from tests.fakes.verbs import FakeVerbs
-from tests.server.service import Service
+from tests.server.service import LONG, SOON, Service
 
 OPS, PAGES, VERBS = 8889, 8890, 8888
 OPTIONS = ServeOptions(pages_bind_address="10.0.0.1", pages_tls_cert_file="c", pages_tls_private_key_file="k")
@@ -361,7 +361,7 @@ def pair(tmp_path: Path) -> dict[str, Any]:
 
 def connect(options: dict[str, Any], folder: Path) -> http.client.HTTPSConnection:
     context = ssl.create_default_context(cafile=str(folder / "ca.crt"))
-    return http.client.HTTPSConnection("127.0.0.1", options["pages_port"], timeout=10, context=context)
+    return http.client.HTTPSConnection("127.0.0.1", options["pages_port"], timeout=SOON, context=context)
 
 
 def test_the_pages_port_has_tls_and_asks_for_a_token(
@@ -378,7 +378,7 @@ def test_the_pages_port_has_tls_and_asks_for_a_token(
         connection.close()
     assert answers == [200, 401, 200, 404]
     assert service.ops("/livez")[0] == 200
-    plain = http.client.HTTPConnection("127.0.0.1", pair["pages_port"], timeout=10)
+    plain = http.client.HTTPConnection("127.0.0.1", pair["pages_port"], timeout=SOON)
     plain.request("GET", "/ui")
     with pytest.raises((http.client.HTTPException, OSError)):
         plain.getresponse()
@@ -397,18 +397,18 @@ def test_a_viewer_that_hangs_up_is_gone_at_once(
     assert service.report()["viewers"] == 1
     answer.close()
     connection.close()
-    eventually(lambda: service.report()["viewers"] == 0, within=5, what="the viewer is closed")
+    eventually(lambda: service.report()["viewers"] == 0, within=SOON, what="the viewer is closed")
 
 
 def test_each_event_leaves_as_it_comes_and_a_drain_waits_for_no_viewer(
     start: Callable[..., Service], pair: dict[str, Any], tmp_path: Path
 ) -> None:
-    service = start({"FEED": "endless"}, **pair)
+    service = start({"FEED": "endless"}, **pair, drain_seconds=LONG)
     connection = connect(pair, tmp_path)
     connection.request("GET", "/ui/events", headers={"Authorization": "Bearer operator"})
     answer = connection.getresponse()
     lines = [answer.readline() for _ in range(4)]
     assert lines == [b": welcome\n", b"\n", b'data: {"whole":true}\n', b"\n"]
     assert service.ops("/livez")[0] == 200, "others are answered meanwhile"
-    assert service.terminate(within=5) < 5
+    service.terminate(within=SOON)
     connection.close()

@@ -6,14 +6,13 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.e2e.processes import eventually, free_port
-from tests.server.service import Service, ended, pod_body, raw
+from tests.server.service import SOON, Service, ended, pod_body, raw
 
 
 def children(pid: int) -> list[int]:
@@ -26,22 +25,20 @@ def test_a_killed_worker_is_replaced(start: Callable[..., Service]) -> None:
     caller = service.hold(1)[0]
     first = service.report()["pid"]
     service.kill_worker()
-    assert ended(caller, within=2)
-    eventually(lambda: service.ops("/readyz", timeout=1)[0] == 200, within=5, what="a new worker is ready")
+    assert ended(caller, within=SOON)
+    eventually(lambda: service.ops("/readyz", timeout=1)[0] == 200, within=SOON, what="a new worker is ready")
     assert service.report()["pid"] != first
     assert service.report()["held"] == 0
-    assert service.filter_seconds() < 1
+    service.filter()
 
 
 def test_a_blocked_worker_is_replaced(start: Callable[..., Service]) -> None:
     service = start(blocked_seconds=2)
     first = service.report()["pid"]
-    began = time.monotonic()
     with service.connect() as caller:
-        caller.sendall(raw("filter", pod_body("block-it")))  # 20 s of pure Python on the event loop
-        assert ended(caller, within=8)
-    eventually(lambda: service.ops("/readyz", timeout=1)[0] == 200, within=5, what="a new worker is ready")
-    assert time.monotonic() - began < 8
+        caller.sendall(raw("filter", pod_body("block-it")))  # pure Python on the event loop, without end
+        assert ended(caller, within=SOON)
+    eventually(lambda: service.ops("/readyz", timeout=1)[0] == 200, within=SOON, what="a new worker is ready")
     assert service.report()["pid"] != first
 
 
@@ -50,7 +47,7 @@ def test_no_signal_makes_a_second_worker(start: Callable[..., Service], name: st
     service = start()
     before = children(service.program.pid)
     service.program.signal(getattr(signal, name))
-    eventually(lambda: "ignored" in service.program.log(), within=3, what="the signal is ignored, and that is said")
+    eventually(lambda: "ignored" in service.program.log(), within=SOON, what="the signal is ignored, and that is said")
     assert children(service.program.pid) == before == [service.report()["pid"]]
 
 
@@ -77,7 +74,7 @@ def test_no_file_is_left_behind(start: Callable[..., Service], tmp_path: Path) -
     home = tmp_path / "home"
     home.mkdir()
     service = start({"HOME": str(home), "XDG_RUNTIME_DIR": str(home)})
-    assert service.filter_seconds() < 1
+    service.filter()
     assert list(home.rglob("*")) == []
 
 
@@ -85,7 +82,7 @@ def test_a_taken_port_is_named(service: Service, tmp_path: Path) -> None:
     second = Service(tmp_path)
     second.program.command[-1] = second.program.command[-1].replace(str(second.ops_port), str(service.ops_port))
     second.program.start()
-    second.program.wait(within=10)
+    second.program.wait(within=SOON)
     assert second.returncode == 1
     assert f"cannot listen on 127.0.0.1:{service.ops_port}: Address already in use" in second.program.log()
 
@@ -104,7 +101,7 @@ def test_verbs_that_cannot_be_built_end_it_with_the_reason(tmp_path: Path) -> No
         "def build(offload): raise RuntimeError('no such cluster')\n"
         f"sys.exit(serve.run(build, ServeOptions(port={free_port()}, ops_port={free_port()})))\n"
     )
-    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=20, check=False)
+    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=SOON, check=False)
     assert ended.returncode == 1
     assert "no such cluster" in ended.stderr
 

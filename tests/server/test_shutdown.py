@@ -14,14 +14,9 @@ import pytest
 from extender.server.options import ServeOptions
 from extender.server.worker import Listener
 from tests.e2e.processes import eventually
-from tests.server.service import Service, bind_body, ended, payload, pod_body, raw, read_answer
+from tests.server.service import LONG, SOON, Service, bind_body, ended, payload, pod_body, raw, read_answer
 
 DRAINED = (200, b'{"Error":"the extender is shutting down"}')
-
-
-LONG = 600.0
-"""Seconds that no test takes: what ends earlier has not waited for that."""
-SOON = 60.0  # on a machine with much else to do
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGQUIT])
