@@ -50,9 +50,11 @@ class Probe:
     grace: float
 
     @classmethod
-    def of(cls, container: str, kind: str, listeners: Mapping[int, str], scale: float) -> Probe:
-        """scale: here, of a second. listeners: port in the pod -> base URL here, of what listens on the pod's address: a kubelet
-        reaches nothing else."""
+    def of(
+        cls, container: str, kind: str, listeners: Mapping[int, str], scale: float, start_seconds: float = START_SECONDS
+    ) -> Probe:
+        """scale: here, of a second. start_seconds: so long may the program take to start at least. listeners: port in the pod -> base URL
+        here, of what listens on the pod's address: a kubelet reaches nothing else."""
         probe = CONTAINERS[container][f"{kind}Probe"]
         get = probe["httpGet"]
         assert "host" not in get, "the pod's own address"
@@ -64,7 +66,7 @@ class Probe:
             url=base + get["path"],
             period=period,
             timeout=max(SHORTEST_TIMEOUT, probe.get("timeoutSeconds", 1) * scale),
-            threshold=max(threshold, math.ceil(START_SECONDS / period)) if kind == "startup" else threshold,
+            threshold=max(threshold, math.ceil(start_seconds / period)) if kind == "startup" else threshold,
             grace=grace * scale,
         )
 
@@ -103,6 +105,7 @@ class Container:
         note: Callable[[str], None],
         longest_back_off: float = LONGEST_BACK_OFF,
         scale: float = SCALE,
+        start_seconds: float = START_SECONDS,
     ) -> None:
         self.program = program
         self._scale = scale
@@ -113,7 +116,7 @@ class Container:
         # is told when it began and ended, in seconds since 1970: a kubelet writes it into the pod's status
         self.ended: Callable[[float, float], None] = lambda began, ended: None
         self._began = 0.0
-        self._startup = Probe.of(name, "startup", listeners, scale)
+        self._startup = Probe.of(name, "startup", listeners, scale, start_seconds)
         self._liveness = Probe.of(name, "liveness", listeners, scale)
         self._name, self._happened = name, note
         self._stopping = threading.Event()
@@ -182,19 +185,27 @@ class Container:
 class Kubelet:
     """Of one replica. `happened` tells in order what the probes came to: `extender: liveness failed`.
 
-    longest_back_off: in a kubelet's seconds. scale: how long one of these is here, in seconds.
+    longest_back_off: in a kubelet's seconds. scale: how long one of these is here, in seconds. start_seconds: so long may each program
+    take to start at least.
     """
 
-    def __init__(self, pair: Pair, longest_back_off: float = LONGEST_BACK_OFF, scale: float = SCALE) -> None:
+    def __init__(
+        self,
+        pair: Pair,
+        longest_back_off: float = LONGEST_BACK_OFF,
+        scale: float = SCALE,
+        start_seconds: float = START_SECONDS,
+    ) -> None:
         self.pair = pair
         self.happened: list[str] = []
         listeners = {
             _port("extender", "ops"): pair.extender.ops_url,
             _port("kube-scheduler", "scheduler"): pair.scheduler.url,
         }
+        times = (longest_back_off, scale, start_seconds)
         note = self.happened.append
-        self.extender = Container("extender", pair.extender.program, listeners, note, longest_back_off, scale)
-        self.scheduler = Container("kube-scheduler", pair.scheduler.program, listeners, note, longest_back_off, scale)
+        self.extender = Container("extender", pair.extender.program, listeners, note, *times)
+        self.scheduler = Container("kube-scheduler", pair.scheduler.program, listeners, note, *times)
 
     def start(self) -> Kubelet:
         self.extender.start()

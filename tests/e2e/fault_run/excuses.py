@@ -39,7 +39,7 @@ RECORD_SECONDS = 1.0  # between a write and the record of it
 # The next leader has placed a gang within 60 s where the Lease is of 15 s, as shipped (docs/operations.md, test_sick_leader); here it
 # is of 6 s. So long may a gang stay a fraction in which no fault is at work on the leader.
 FINISH_SECONDS = 24.0
-AWAY_SECONDS = 15.0  # at most, until an extender that ended is ready again: kubelet.START_SECONDS
+AWAY_SECONDS = 60.0  # at most, until an extender that ended is ready again: as long as it may take to start on a rig, and as shipped
 SCHEDULER_AWAY_SECONDS = 5.0
 
 DELAYS_AN_ANSWER = frozenset((*ENDS, "freeze", "line"))

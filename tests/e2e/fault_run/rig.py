@@ -26,7 +26,7 @@ from tests.e2e.build import Binaries
 from tests.e2e.cluster import Cluster
 from tests.e2e.control_plane import ADMIN, MANIFESTS, ControlPlane
 from tests.e2e.fault_run.drawn_configuration import DrawnConfiguration
-from tests.e2e.fault_run.excuses import LEASE_SECONDS
+from tests.e2e.fault_run.excuses import AWAY_SECONDS, LEASE_SECONDS
 from tests.e2e.fault_run.patient_api import PatientApi
 from tests.e2e.fault_run.record import Record
 from tests.e2e.fault_run.stderr_pipe import StderrPipe
@@ -231,7 +231,17 @@ class Rig:
         command[at : at + 1] = ["tests.e2e.fault_run.wall_clock", str(clock.file)]
         log = StderrPipe(pair.extender.program)
         return Replica(
-            name, pair, Kubelet(pair, LONGEST_BACK_OFF), line, verbs[0], api, own, token_file, clock, books, log
+            name,
+            pair,
+            Kubelet(pair, LONGEST_BACK_OFF, start_seconds=AWAY_SECONDS),
+            line,
+            verbs[0],
+            api,
+            own,
+            token_file,
+            clock,
+            books,
+            log,
         )
 
     def _note_call(self, replica: str, call: Mapping[str, Any]) -> None:

@@ -299,6 +299,12 @@ def bound_late(run: Written) -> None:
     run.bound(30, "web-2")
 
 
+def bound_late_and_back(run: Written) -> None:
+    """Another process of the extender is ready soon afterwards."""
+    bound_late(run)
+    run.sample(36, process_start_time_seconds=2.0)
+
+
 def one_was_deleted_unseen(run: Written) -> None:
     """Its last member three seconds before the others start."""
     run.wishes["default/web"]["min_member"] = 3
@@ -360,6 +366,11 @@ def gone_before_another_led(run: Written) -> None:
 def told_late(run: Written) -> None:
     run.bound(40, "web-2", "new")
     run.node(45, "new")
+
+
+def told_late_and_back(run: Written) -> None:
+    told_late(run)
+    run.sample(50, process_start_time_seconds=2.0)
 
 
 def after_the_lease(run: Written) -> None:
@@ -594,7 +605,7 @@ def test_every_judge_has_a_planted_fault() -> None:
 @pytest.mark.parametrize(
     ("plant", "fault"),
     [
-        pytest.param(bound_late, fault(20.5, 21), id="a fraction while a killed program comes back"),
+        pytest.param(bound_late_and_back, fault(20.5, 21), id="a fraction while a killed program comes back"),
         pytest.param(bound_late, fault(20.5, 22, "freeze", "etcd"), id="a fraction while etcd stands still"),
         pytest.param(
             cordoned,
@@ -729,7 +740,7 @@ def test_a_node_is_there_if_its_version_is_older_than_the_binding_s(run: Written
             id="a gang that was evicted in part, which the standby was not told of",
         ),
         pytest.param(bound_late, fault(19, 29, "failing reads", "first"), id="a start in part while nothing was told"),
-        pytest.param(told_late, fault(30, 46), id="a node that came while an extender was killed"),
+        pytest.param(told_late_and_back, fault(30, 46), id="a node that came while an extender was killed"),
         pytest.param(
             gone_before_another_led,
             fault(35, 39.5, "line", "first extender's API"),
