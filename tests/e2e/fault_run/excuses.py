@@ -48,7 +48,7 @@ ANSWER_GRACE = 2.0  # what came in meanwhile is answered
 
 HOLDS_A_WRITE = frozenset(STALLS)
 WRITE_PARTS = frozenset((EXTENDER, API, SERVER))
-WRITE_GRACE = 2.0  # what lay on the line arrives
+WRITE_GRACE = 5.0  # what lay on the line arrives; a server that stood still reads it by and by on a busy machine
 LEASE_SECONDS = 6.0  # the Lease's: an extender that is told nothing leads for so long by the last version that it saw
 # An API server that has just begun to serve knows no roles yet, and forbids what has lain with it since before; one that stood still may
 # find that what it is about has gone. It is ready within 15 s, and a request may be on its way for 30.

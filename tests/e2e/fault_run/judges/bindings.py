@@ -8,7 +8,7 @@ nothing, and whose body the audit log does not have.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from tests.e2e.fault_run.judges.leases import EXTENDER
 from tests.e2e.fault_run.record import Line, Past
@@ -19,20 +19,27 @@ FORBIDDEN = 403
 
 
 def late_bindings(past: Past) -> list[str]:
+    return [
+        f"the extender of {replica} wrote a Binding of {write['name']} {wrong}"
+        for replica, write, wrong in wrong_bindings(past)
+        if not past.excuses.of_a_write(replica, write["at"])
+    ]
+
+
+def wrong_bindings(past: Past) -> Iterator[tuple[str, Line, str]]:
+    """The replica, the write, and what is wrong with it, excused or not."""
     calls: defaultdict[tuple[str, str], list[Line]] = defaultdict(list)
     for call in past.calls:
         if call["verb"] == "bind":
             calls[call["replica"], call.get("uid", "")].append(call)
-    found = []
     for write in past.audit():
         replica = write["writer"].removesuffix(EXTENDER)
         if replica == write["writer"] or write["subresource"] != "binding" or write["code"] == FORBIDDEN:
             continue
         of_the_pod = sorted(calls[replica, write["uid"]], key=lambda call: float(call["began"]))
         wrong = _wrong(write, of_the_pod)
-        if wrong and not past.excuses.of_a_write(replica, write["at"]):
-            found.append(f"the extender of {replica} wrote a Binding of {write['name']} {wrong}")
-    return found
+        if wrong:
+            yield replica, write, wrong
 
 
 def _wrong(write: Line, calls: Sequence[Line]) -> str:

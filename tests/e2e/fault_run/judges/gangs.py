@@ -126,7 +126,7 @@ def _evicted_at_once(changes: Sequence[Change]) -> list[Change]:
 
 def promises(past: Past) -> list[str]:
     story = Story(
-        past.history,
+        list(_gone_when_told(past.history)),
         past.outcome["labels"],
         frozenset(past.outcome["excused"]),
         limit=5.0,

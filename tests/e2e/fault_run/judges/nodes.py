@@ -3,7 +3,9 @@
 A binding is decided a moment before it is written, by a mirror that lags, and what a node is may come to the record after the
 binding: of all that the node was from LAG_SECONDS before to LAG_SECONDS after, while a fault keeps news from the leader, or held a
 Binding of one that led, from its beginning on (to its end, if it keeps them from the record), and at the binding by the order of
-resourceVersions, the best counts.
+resourceVersions, the best counts. Where none is good enough the audit logs are read: the binding was made when its API server received
+it, which the record may show seconds later; and where one came after its call was answered (the judge of Bindings says whether it may),
+another replica may have given the room away meanwhile.
 """
 
 from __future__ import annotations
@@ -11,12 +13,17 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from tests.e2e.api import Json
+from tests.e2e.fault_run.judges.bindings import wrong_bindings
 from tests.e2e.fault_run.record import Past
 from tests.e2e.history import Amounts, Change, amounts, version
 
 LAG_SECONDS = 3.0
+LATE_SECONDS = (
+    2 * LAG_SECONDS
+)  # between a Binding's arrival and the record of it, or of another one by which the room was full
 
 
 class Nodes:
@@ -50,7 +57,7 @@ class Nodes:
 def overcommitted(past: Past) -> list[str]:
     nodes, used = Nodes(past), defaultdict[str, dict[str, Amounts]](dict)
     where: dict[str, str] = {}  # a restored etcd takes pods from their nodes
-    found = []
+    found: list[tuple[str, Change, frozenset[str]]] = []  # what is said, of which binding, and the UIDs on the node
     for change, bound in _bindings(past):
         node = change.pod.node
         used[where.get(change.pod.uid, "")].pop(change.pod.uid, None)
@@ -65,23 +72,37 @@ def overcommitted(past: Past) -> list[str]:
             amount = sum(each.get(resource, 0) for each in used[node].values())
             most = max((each.get(resource, 0) for each in room), default=amount)
             if amount > most:
-                found.append(
-                    f"{node}: {amount / 1000:g} {resource} of {most / 1000:g} once {change.pod.name} was bound"
-                )
-    return found
+                said = f"{node}: {amount / 1000:g} {resource} of {most / 1000:g} once {change.pod.name} was bound"
+                found.append((said, change, frozenset(used[node])))
+    late = {write["uid"]: write["at"] for _, write, _ in wrong_bindings(past)} if found else {}
+    return [
+        said
+        for said, change, there in found
+        if not any(abs(change.at - late[uid]) <= LATE_SECONDS for uid in there & late.keys())
+    ]
 
 
 def unfit_nodes(past: Past) -> list[str]:
     nodes = Nodes(past)
     pods: Mapping[str, Json] = {pod["metadata"]["uid"]: pod for _, _, pod in past.objects("pods")}
+
+    def fits(change: Change) -> bool:
+        return any(_fit(pods[change.pod.uid], node) for node in nodes.at(change))
+
+    wrong = [change for change, bound in _bindings(past) if bound and not change.deleted and not fits(change)]
+    made = _made(past) if wrong else {}
     found = []
-    for change, bound in _bindings(past):
-        if bound and not change.deleted:
-            versions = nodes.at(change)
-            if not any(_fit(pods[change.pod.uid], node) for node in versions):
-                what = "cordoned, tainted or not ready" if versions else "not there"
-                found.append(f"{change.pod.name} was bound to {change.pod.node}, which was {what}")
+    for change in wrong:
+        if not fits(replace(change, at=made.get(change.pod.uid, change.at))):
+            what = "cordoned, tainted or not ready" if nodes.at(change) else "not there"
+            found.append(f"{change.pod.name} was bound to {change.pod.node}, which was {what}")
     return found
+
+
+def _made(past: Past) -> dict[str, float]:
+    """UID -> when an API server received the last Binding that it made."""
+    made = (write for write in past.audit() if write["subresource"] == "binding" and write["code"] < 300)
+    return {write["uid"]: write["at"] for write in sorted(made, key=lambda write: float(write["at"]))}
 
 
 def _bindings(past: Past) -> Iterator[tuple[Change, bool]]:
