@@ -21,9 +21,8 @@ from tests.e2e.fault_run.record import Past
 from tests.e2e.history import Amounts, Change, amounts, version
 
 LAG_SECONDS = 3.0
-LATE_SECONDS = (
-    2 * LAG_SECONDS
-)  # between a Binding's arrival and the record of it, or of another one by which the room was full
+# Between the arrival of a late Binding and the record of it, or of another one by which the room was full.
+LATE_SECONDS = 2 * LAG_SECONDS
 
 
 class Nodes:
