@@ -127,7 +127,7 @@ class FakeAPIServer:
             return sum(where(method, path) for method, path, _, _ in self.seen) >= count
 
         with self._changed:
-            assert self._changed.wait_for(enough, 5), f"not {count} calls: {[s[:2] for s in self.seen]}"
+            assert self._changed.wait_for(enough, 60), f"not {count} calls: {[s[:2] for s in self.seen]}"
 
     def _answer(self, handler: BaseHTTPRequestHandler, body: bytes) -> None:
         watching = request_of(handler.command, handler.path) == "watch"

@@ -7,7 +7,6 @@ import pytest
 import yaml
 
 from extender.client import backoff, reflector
-from extender.client import connection as connection_module
 from extender.client.connection import Connection
 from extender.client.identity import Identity
 from extender.retry import Retry
@@ -64,4 +63,3 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reflector, "LATER_SECONDS", 0.02)
     monkeypatch.setattr(reflector, "REFUSED_SECONDS", 0.05)
     monkeypatch.setattr(reflector, "BRIEF_SECONDS", 0.0)
-    monkeypatch.setattr(connection_module, "SILENT_SECONDS", 0.3)

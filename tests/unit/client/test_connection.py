@@ -131,7 +131,7 @@ def test_a_connection_notices_that_its_server_has_gone(
             corev1.Binding(ObjectMeta(name="p", namespace="ns"), corev1.ObjectReference(kind="Node", name="n1"))
         )
     sock = _socket_of(connection, verb)
-    assert sock.gettimeout() == (12.3 if verb == "watch" else 30.0)
+    assert sock.gettimeout() == (13.0 if verb == "watch" else 30.0)
     assert sock.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE) == 1
     idle, interval, count = (
         sock.getsockopt(socket.IPPROTO_TCP, option)

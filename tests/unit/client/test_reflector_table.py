@@ -12,6 +12,7 @@ from urllib3.util import Timeout
 
 from extender import metrics
 from extender.client import backoff, reflector, transport
+from extender.client import connection as connection_module
 from extender.client.connection import Connection
 from extender.client.errors import ApiError
 from extender.client.informer import Informer
@@ -27,6 +28,7 @@ LISTED = page(node("a"), version="5")
 TOO_LARGE = status_of(504, "Timeout", causes=[{"reason": "ResourceVersionTooLarge"}])
 SILENCE = Answer(until=threading.Event())  # for longer than a call may take
 ERROR = {"kind": "Status", "code": 410, "reason": "Expired", "message": "too old"}
+PATIENCE = 60.0  # seconds, with a server that is to answer, on a machine with much else to do
 
 
 @dataclass(frozen=True)
@@ -115,11 +117,13 @@ def run(
 ) -> Iterator[Callable[[Row, Sequence[Doing]], tuple[Informer[Any], NoWait]]]:
     """Runs a reflector until it has asked for all that is named."""
     monkeypatch.setattr(reflector, "LATER_SECONDS", 10.0)
-    monkeypatch.setattr(transport, "_TIMEOUT", Timeout(connect=5.0, read=0.2))
     made: Informer[Any] = Informer(connection, NODES, watch_seconds=0.0)
     waits = made._reflector._stopping = NoWait()
 
     def start(row: Row, asked: Sequence[Doing]) -> tuple[Informer[Any], NoWait]:
+        read = 1.0 if row.came is Input.SILENT else PATIENCE
+        monkeypatch.setattr(transport, "_TIMEOUT", Timeout(connect=PATIENCE, read=read))
+        monkeypatch.setattr(connection_module, "SILENT_SECONDS", read)
         made.start()
         # a 401 is asked for twice by the connection itself
         again = row.came is Input.UNAUTHORIZED and asked[-2] is not WATCH
