@@ -135,10 +135,13 @@ def test_places_of_a_gang_whose_owner_has_raised_min_member_keep_out_no_pod_of_h
 
 
 def await_no_room(cluster: Cluster, group: str) -> None:
+    """And no attempt of a member is under way: one that began before room came speaks of the nodes as they were."""
+
     def reason() -> str:
         return cluster.condition_of_group(group)[0]
 
     eventually(lambda: reason() == "InsufficientResources", within=10, what=f"{group} has no room: {reason()}")
+    cluster.recorder.settle()
 
 
 def test_a_pod_that_was_refused_for_a_reservation_is_woken_when_it_ends(
