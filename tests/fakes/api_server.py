@@ -12,6 +12,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+PATIENCE = 60.0  # seconds, with what is to come for certain, on a machine with much else to do
+
 
 @dataclass
 class Answer:
@@ -127,7 +129,7 @@ class FakeAPIServer:
             return sum(where(method, path) for method, path, _, _ in self.seen) >= count
 
         with self._changed:
-            assert self._changed.wait_for(enough, 60), f"not {count} calls: {[s[:2] for s in self.seen]}"
+            assert self._changed.wait_for(enough, PATIENCE), f"not {count} calls: {[s[:2] for s in self.seen]}"
 
     def _answer(self, handler: BaseHTTPRequestHandler, body: bytes) -> None:
         watching = request_of(handler.command, handler.path) == "watch"

@@ -19,7 +19,7 @@ from extender.client.informer import Informer
 from extender.client.interface import NODES
 from extender.client.reflector_table import TRANSITIONS, Doing, Input, input_of
 from extender.retry import Retry
-from tests.fakes.api_server import Answer, FakeAPIServer, event, node, page, status_of
+from tests.fakes.api_server import PATIENCE, Answer, FakeAPIServer, event, node, page, status_of
 
 LIST, CHECK, WATCH = Doing.LIST, Doing.CHECK, Doing.WATCH
 AT_ONCE, BACK_OFF, LATER = "at once", "back-off", "later"
@@ -28,7 +28,6 @@ LISTED = page(node("a"), version="5")
 TOO_LARGE = status_of(504, "Timeout", causes=[{"reason": "ResourceVersionTooLarge"}])
 SILENCE = Answer(until=threading.Event())  # for longer than a call may take
 ERROR = {"kind": "Status", "code": 410, "reason": "Expired", "message": "too old"}
-PATIENCE = 60.0  # seconds, with a server that is to answer, on a machine with much else to do
 
 
 @dataclass(frozen=True)
