@@ -250,7 +250,7 @@ class LooseTally(Tally):
         self._was_whole = bool(self.bound) and (self._was_whole or len(self.bound) >= self._wanted)
         gone = change.pod.finished or (change.deleted and change.pod.name in self._excused)
         self._peak = max(self._peak, len(self.bound)) if self.bound else 0
-        less_by_the_test = gone and len(self.bound) < self._wanted
+        less_by_the_test = gone and len(self.bound) < max(self._wanted, self._most)
         self._loose = self._was_whole and (self._loose or less_by_the_test)
 
 

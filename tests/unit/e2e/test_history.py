@@ -90,6 +90,18 @@ WHOLE = [bound(0, "a"), bound(0.01, "b"), bound(0.02, "c")]
             id="once-satisfied: no member needs the others of what is left of a gang",
         ),
         pytest.param(
+            [*WHOLE, bound(0, "d", "node-1"), deleted(5, "a"), deleted(8, "b")],
+            {"excused": ["default/a"], "loose": {"default/web": 4}},
+            [],
+            id="once-satisfied: nor where that is as many as it asked for once",
+        ),
+        pytest.param(
+            [*WHOLE, bound(0, "d", "node-1"), deleted(5, "a"), deleted(8, "b"), deleted(8, "c")],
+            {"excused": ["default/a"], "loose": {"default/web": 3}},
+            ["default/web: 1 of minMember 3 bound (default/d) at the end"],
+            id="once-satisfied: not where that is as many as it ever asked for",
+        ),
+        pytest.param(
             [*WHOLE, deleted(8, "b")],
             {"loose": {"default/web": 4}},
             [],
