@@ -1,6 +1,7 @@
 """TLS 1.3 for a listener, files read again when they change. For the verbs client certificates are required.
 
-A pair that cannot be loaded, half written perhaps, leaves the old one in place.
+A pair that cannot be loaded, half written perhaps, leaves the old one in place, and is tried again each second: that it could not be read
+may have been for want of a descriptor.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ class Certificates:
         self._looked = clock()
         self._seen = self._stamp()
         self._context = self._load()
+        self._said = ""  # of what could not be loaded since
 
     @classmethod
     def of(cls, options: ServeOptions) -> Mapping[Port, Certificates]:
@@ -59,11 +61,13 @@ class Certificates:
             stamp = self._stamp()
             if stamp == self._seen:
                 return
-            self._seen = stamp  # one that does not load is tried again when it changes again
             self._context = self._load()
+            self._seen, self._said = stamp, ""
             log.info("certificates reloaded file=%s", self._cert)
         except OSError as error:
-            log.error("certificates not reloaded, the old ones stay error=%s", error)
+            if str(error) != self._said:
+                log.error("certificates not reloaded, the old ones stay error=%s", error)
+            self._said = str(error)
 
     def _stamp(self) -> Stamp:
         stats = [Path(path).stat() for path in (self._cert, self._key, self._ca) if path]

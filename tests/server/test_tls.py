@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import resource
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -100,11 +103,36 @@ def test_a_broken_pair_leaves_the_old_one(
     for _ in range(3):
         clock.now += LOOK_SECONDS
         assert certificates.current() is first
-    assert "not reloaded" in caplog.text
+    assert caplog.text.count("not reloaded") == 1
     write_pair(options)
     os.utime(key, ns=(1, 1))
     clock.now += LOOK_SECONDS
     assert certificates.current() is not first
+
+
+def test_a_pair_that_no_descriptor_was_left_for_is_taken_up_once_there_is_one(
+    options: ServeOptions, clock: Clock, caplog: pytest.LogCaptureFixture
+) -> None:
+    certificates = certificates_of(options, clock)
+    first = certificates.current()
+    write_pair(options)
+    clock.now += LOOK_SECONDS
+    with no_descriptors():
+        assert certificates.current() is first
+    assert "not reloaded" in caplog.text
+    clock.now += LOOK_SECONDS
+    assert certificates.current() is not first
+
+
+@contextmanager
+def no_descriptors() -> Iterator[None]:
+    """What is open stays so."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (0, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
 @pytest.mark.parametrize(
