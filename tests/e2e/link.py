@@ -1,13 +1,15 @@
 """A line between two programs, as bytes, on loopback: it passes them on, or does to them what networks and dead peers do.
 
 A fault run has one on every line: extender to API server, kube-scheduler to extender, kube-scheduler to API server, API server to etcd.
-TLS goes through as it is. What is HTTP in the clear can be read by a tap. Used by fault runs and by test_startup.
+TLS goes through as it is, or is spoken with the target by the line itself. What is HTTP in the clear can be read by a tap. Used by
+fault runs and by test_startup.
 """
 
 from __future__ import annotations
 
 import asyncio
 import socket
+import ssl
 import struct
 import threading
 from collections.abc import Callable, Coroutine
@@ -55,6 +57,11 @@ HOLDS = {  # of a direction: until the mode is another; then it is delivered, as
 }
 
 
+Far = asyncio.Task[
+    tuple[asyncio.StreamReader, asyncio.StreamWriter]
+]  # is done when the target has taken the connection
+
+
 class Tap(Protocol):
     """Reads along on one connection. Called in the link's thread."""
 
@@ -73,13 +80,15 @@ class Link:
         target_port: int | Callable[[], int | None],
         *,
         tap: Callable[[], Tap] | None = None,
+        tls: Callable[[], ssl.SSLContext | None] = lambda: None,
         mode: Mode = PASS,
     ) -> None:
         """target_port: or what says it for each new connection, in the link's thread; None of it: that one is reset. tap: makes that of
-        a new connection; mode: the first."""
+        a new connection; tls: the client's side of it towards the target, likewise; mode: the first."""
         self.port = free_port()
         self._target = target_port if callable(target_port) else lambda: target_port
         self._tap = tap
+        self._tls = tls
         self._mode = mode  # all that follows is of the loop's thread
         self._changed = asyncio.Event()
         self._server: asyncio.Server | None = None
@@ -160,34 +169,41 @@ class Link:
         port = self._target()
         if port is None:
             raise ConnectionRefusedError("there is no target")
-        far_reader, far_writer = await asyncio.open_connection("127.0.0.1", port)
         tap = self._tap() if self._tap is not None else None
-        out = asyncio.create_task(self._out(reader, far_writer, tap))
-        back = asyncio.create_task(self._back(far_reader, writer, tap))
+        far = asyncio.create_task(asyncio.open_connection("127.0.0.1", port, ssl=self._tls()))
+        out = asyncio.create_task(self._out(reader, far, tap))
+        back = asyncio.create_task(self._back(far, writer, tap))
         try:
             await asyncio.gather(out, back)
         except BaseException:
-            _reset(far_writer)
+            if (opened := _opened(far)) is not None:
+                _reset(opened)
             raise
         finally:
-            far_writer.close()  # before anything is awaited: a cut may come in the middle of it
-            for each in (out, back):
+            if (opened := _opened(far)) is not None:
+                opened.close()  # before anything is awaited: a cut may come in the middle of it
+            for each in (far, out, back):
                 each.cancel()
-            await asyncio.gather(out, back, return_exceptions=True)
+            await asyncio.gather(far, out, back, return_exceptions=True)
             if tap is not None:
                 tap.closed()
-            await _close(far_writer)
+            if opened is not None:
+                await _close(opened)
 
-    async def _out(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, tap: Tap | None) -> None:
+    async def _out(self, reader: asyncio.StreamReader, far: Far, tap: Tap | None) -> None:
+        """Its tap reads what is sent also where the target does not take the connection: of a frozen one the kernel takes it, and TLS
+        waits for an answer."""
         while piece := await reader.read(PIECE):
             await self._treat("out", len(piece))
             if tap is not None:
                 tap.sent(piece)
+            _, writer = await far
             writer.write(piece)
             await writer.drain()
-        _half_close(writer)
+        _half_close((await far)[1])
 
-    async def _back(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, tap: Tap | None) -> None:
+    async def _back(self, far: Far, writer: asyncio.StreamWriter, tap: Tap | None) -> None:
+        reader, _ = await far
         passed = 0
         while piece := await reader.read(PIECE):
             await self._treat("back", len(piece))
@@ -223,6 +239,12 @@ class Link:
             await asyncio.wait_for(self._changed.wait(), seconds)
 
 
+def _opened(far: Far) -> asyncio.StreamWriter | None:
+    if not far.done() or far.cancelled() or far.exception() is not None:
+        return None
+    return far.result()[1]
+
+
 async def _close(writer: asyncio.StreamWriter) -> None:
     writer.close()
     with suppress(OSError):
@@ -230,8 +252,12 @@ async def _close(writer: asyncio.StreamWriter) -> None:
 
 
 def _half_close(writer: asyncio.StreamWriter) -> None:
+    """Of TLS there is no half: all of it ends."""
     with suppress(OSError):
-        writer.write_eof()
+        if writer.can_write_eof():
+            writer.write_eof()
+        else:
+            writer.close()
 
 
 def _reset(writer: asyncio.StreamWriter) -> None:

@@ -60,6 +60,7 @@ KINDS: dict[str, Kind] = {
     "role without a rule": Kind(2, ("pods", "pods/binding", "nodes", "podgroups"), (2, 15)),
     "no PodGroups": Kind(1, ("podgroups",), (2, 10)),
     "new tokens": Kind(2, REPLICAS, (0, 0)),
+    "new certificates": Kind(2, REPLICAS, (3, 10)),
     "few descriptors": Kind(1, REPLICAS, (2, 8)),
     "little memory": Kind(1, REPLICAS, (2, 8)),
     "few threads": Kind(1, REPLICAS, (2, 15)),
@@ -79,6 +80,7 @@ SECOND_HAND = frozenset(
         "disturbed watches",
         "cut watches",
         "new tokens",
+        "new certificates",
         "clock",
         "blocked stderr",
     )

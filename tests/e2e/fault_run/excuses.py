@@ -33,7 +33,7 @@ STALLS = ("freeze", "line", "partition", "failing writes", "restored etcd", "fai
 
 # A fraction may begin by these alone: a commit, or the eviction of a gang, is stopped in the middle by them.
 CUTS_A_COMMIT = frozenset(
-    (*ENDS, *STALLS, "full etcd", "role without a rule", "no PodGroups")
+    (*ENDS, *STALLS, "full etcd", "role without a rule", "no PodGroups", "new certificates")
 )  # fmt: skip
 RECORD_SECONDS = 1.0  # between a write and the record of it
 # The next leader has placed a gang within 60 s where the Lease is of 15 s, as shipped (docs/operations.md, test_sick_leader); here it
@@ -88,6 +88,7 @@ def touched(fault: Line) -> Collection[tuple[str, str]]:
 
 _PARTS_OF_A_REPLICA: Mapping[str, Sequence[str]] = {
     "partition": (API, OWN_API),
+    "new certificates": (VERBS,),
     **dict.fromkeys(("failing writes", "failing reads", "disturbed watches", "cut watches"), (API,)),
 }
 

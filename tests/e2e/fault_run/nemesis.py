@@ -65,6 +65,7 @@ class Nemesis:
             "role without a rule": self._role_without_a_rule,
             "no PodGroups": self._no_pod_groups,
             "new tokens": self._new_tokens,
+            "new certificates": self._new_certificates,
             "few descriptors": self._few_descriptors,
             "little memory": self._little_memory,
             "few threads": self._few_threads,
@@ -292,6 +293,18 @@ class Nemesis:
         fresh.write_text(token_of(replica.name, "extender", turn))
         fresh.replace(replica.token_file)
         return _nothing
+
+    def _new_certificates(self, act: Act) -> Undo:
+        """Of the verbs, with their CA. In the end no connection is left that began with the old ones, and only that is a fault."""
+        replica = self._replica(act)
+        replica.certificates.begin()
+
+        def finish() -> None:
+            self._facts[act.number] = {"began": time.time()}
+            replica.certificates.finish()
+            replica.verbs.cut()
+
+        return finish
 
     def _few_descriptors(self, act: Act) -> Undo:
         return few_descriptors(self._extender(act))

@@ -5,7 +5,8 @@ etcd, two API servers, two replicas (a kube-scheduler with its extender, and a k
   kube-scheduler --verbs--> extender --api--> API server (one for each replica) --etcd--> etcd
   kube-scheduler --own--> API server
 
-The extenders have the rights that manifests/ gives them. Used by `run`, `nemesis` and its acts.
+The extender's side of `verbs` is TLS with a certificate for either end, which the line speaks in kube-scheduler's place, so that it can
+read along. The extenders have the rights that manifests/ gives them. Used by `run`, `nemesis` and its acts.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +27,7 @@ from tests.e2e.asked_extender import Books
 from tests.e2e.build import Binaries
 from tests.e2e.cluster import Cluster
 from tests.e2e.control_plane import ADMIN, MANIFESTS, ControlPlane
+from tests.e2e.fault_run.certificates import Certificates
 from tests.e2e.fault_run.drawn_configuration import DrawnConfiguration
 from tests.e2e.fault_run.excuses import AWAY_SECONDS, LEASE_SECONDS
 from tests.e2e.fault_run.patient_api import PatientApi
@@ -132,6 +135,7 @@ class Replica:
     verbs: Link
     api: Link
     own: Link
+    certificates: Certificates
     token_file: Path
     clock: WallClock
     books: Books
@@ -207,13 +211,15 @@ class Rig:
         api, own = Link(port), Link(port)
         line = FaultyConnection(f"https://127.0.0.1:{api.port}", self.plane.ca_file, seed)
         verbs: list[Link] = []
+        certificates = Certificates(folder / "certificates")
 
         def change(config: dict[str, Any]) -> None:
             config["leaderElection"] |= LEASE_TIMES
             kubeconfig = self.plane.kubeconfig(token_of(name, "scheduler"), f"https://127.0.0.1:{own.port}")
             config["clientConnection"]["kubeconfig"] = str(kubeconfig)
             target = int(config["extenders"][0]["urlPrefix"].rpartition(":")[2])
-            verbs.append(Link(target, tap=lambda: VerbCalls(lambda call: self._note_call(name, call))))
+            tap = partial(VerbCalls, lambda call: self._note_call(name, call))
+            verbs.append(Link(target, tap=tap, tls=lambda: certificates.caller))
             for entry in config["extenders"]:
                 entry["urlPrefix"] = f"http://127.0.0.1:{verbs[0].port}"
             configuration.of_the_scheduler(config)
@@ -229,6 +235,7 @@ class Rig:
         command = pair.extender.program.command
         at = command.index("extender.cli.main")
         command[at : at + 1] = ["tests.e2e.fault_run.wall_clock", str(clock.file)]
+        command += certificates.flags
         log = StderrPipe(pair.extender.program)
         return Replica(
             name,
@@ -238,6 +245,7 @@ class Rig:
             verbs[0],
             api,
             own,
+            certificates,
             token_file,
             clock,
             books,

@@ -10,6 +10,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 READ_EVERY_SECONDS = 0.2
@@ -31,13 +32,15 @@ class WallClock:
 
 
 def moved(file: Path, wall: Callable[[], float], monotonic: Callable[[], float]) -> Callable[[], float]:
-    """wall, by so much ahead; the file is read again after a moment."""
+    """wall, by so much ahead; the file is read again after a moment, or later where it cannot be: no other clock needs a descriptor."""
     ahead, due = 0.0, 0.0
 
     def now() -> float:
         nonlocal ahead, due
         if monotonic() >= due:
-            ahead, due = float(file.read_text()), monotonic() + READ_EVERY_SECONDS
+            due = monotonic() + READ_EVERY_SECONDS
+            with suppress(OSError):
+                ahead = float(file.read_text())
         return wall() + ahead
 
     return now

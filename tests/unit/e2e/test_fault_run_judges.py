@@ -608,6 +608,9 @@ def test_every_judge_has_a_planted_fault() -> None:
         pytest.param(bound_late_and_back, fault(20.5, 21), id="a fraction while a killed program comes back"),
         pytest.param(bound_late, fault(20.5, 22, "freeze", "etcd"), id="a fraction while etcd stands still"),
         pytest.param(
+            bound_late, fault(20.5, 20.6, "new certificates", "first"), id="a fraction of which the calls were cut off"
+        ),
+        pytest.param(
             cordoned,
             fault(29, 41, "line", "first extender's API"),
             id="a node that was cordoned while the extender heard nothing",

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import socket
+import ssl
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 
 import pytest
 
@@ -15,9 +17,10 @@ SOON, AT_ONCE = 10.0, 0.2
 
 
 class Echo:
-    """Answers every request with so many bytes, until it is told to stop."""
+    """Answers every request with so many bytes, until it is told to stop. tls: the server's side of it for a new connection."""
 
-    def __init__(self) -> None:
+    def __init__(self, tls: Callable[[], ssl.SSLContext] | None = None) -> None:
+        self._tls = tls
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.port: int = self.listener.getsockname()[1]
         self.heard: list[bytes] = []
@@ -35,14 +38,14 @@ class Echo:
             self._threads[-1].start()
 
     def _serve(self, near: socket.socket) -> None:
-        with near:
-            try:
+        with near, suppress(OSError):
+            if self._tls is not None:
+                near = self._tls().wrap_socket(near, server_side=True)
+            with near:
                 while piece := near.recv(100):
                     self.heard.append(piece)
                     self.arrived.set()
                     near.sendall(ANSWER)
-            except OSError:
-                return
 
     def stop(self) -> None:
         self.listener.shutdown(socket.SHUT_RDWR)
