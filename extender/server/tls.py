@@ -59,11 +59,11 @@ class Certificates:
     def _look(self) -> None:
         try:
             stamp = self._stamp()
-            if stamp == self._seen:
-                return
-            self._context = self._load()
-            self._seen, self._said = stamp, ""
-            log.info("certificates reloaded file=%s", self._cert)
+            if stamp != self._seen:
+                self._context = self._load()
+                self._seen = stamp
+                log.info("certificates reloaded file=%s", self._cert)
+            self._said = ""
         except OSError as error:
             if str(error) != self._said:
                 log.error("certificates not reloaded, the old ones stay error=%s", error)

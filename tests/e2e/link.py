@@ -57,9 +57,8 @@ HOLDS = {  # of a direction: until the mode is another; then it is delivered, as
 }
 
 
-Far = asyncio.Task[
-    tuple[asyncio.StreamReader, asyncio.StreamWriter]
-]  # is done when the target has taken the connection
+# Is done when the target has taken the connection.
+Far = asyncio.Task[tuple[asyncio.StreamReader, asyncio.StreamWriter]]
 
 
 class Tap(Protocol):

@@ -124,6 +124,20 @@ def test_a_pair_that_no_descriptor_was_left_for_is_taken_up_once_there_is_one(
     assert certificates.current() is not first
 
 
+def test_what_is_wrong_is_said_again_where_it_was_right_in_between(
+    options: ServeOptions, clock: Clock, caplog: pytest.LogCaptureFixture
+) -> None:
+    certificates = certificates_of(options, clock)
+    key = Path(options.tls_private_key_file)
+    aside = key.with_suffix(".aside")
+    for _ in range(2):
+        for before, after in ((key, aside), (aside, key)):
+            before.rename(after)
+            clock.now += LOOK_SECONDS
+            certificates.current()
+    assert caplog.text.count("not reloaded") == 2
+
+
 @contextmanager
 def no_descriptors() -> Iterator[None]:
     """What is open stays so."""
