@@ -13,11 +13,13 @@ from tests.server.service import LONG, SOON, Service, pod_body, raw, read_answer
 
 
 @contextmanager
-def no_more_descriptors(pid: int) -> Iterator[None]:
-    """Beyond those that it has."""
+def no_more_descriptors(pid: int, numbers: int | None = None) -> Iterator[None]:
+    """Beyond those that it has, which stay open. numbers: below which a new one has to be, where not below the highest; with 0 of them no
+    free number has to be filled, and poll(2) is refused besides."""
     was = resource.prlimit(pid, resource.RLIMIT_NOFILE)
-    highest = max(int(each.name) for each in Path(f"/proc/{pid}/fd").iterdir())
-    resource.prlimit(pid, resource.RLIMIT_NOFILE, (highest + 1, was[1]))
+    if numbers is None:
+        numbers = 1 + max(int(each.name) for each in Path(f"/proc/{pid}/fd").iterdir())
+    resource.prlimit(pid, resource.RLIMIT_NOFILE, (numbers, was[1]))
     try:
         yield
     finally:

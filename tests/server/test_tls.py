@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import os
-import resource
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -19,6 +16,7 @@ from extender.server import certificate_ends
 from extender.server.client_auth import names_of
 from extender.server.options import ServeOptions
 from extender.server.tls import LOOK_SECONDS, Certificates
+from tests.server.test_few_descriptors import no_more_descriptors
 
 NOT_AFTER = "gang_extender_certificate_not_after"
 
@@ -117,7 +115,7 @@ def test_a_pair_that_no_descriptor_was_left_for_is_taken_up_once_there_is_one(
     first = certificates.current()
     write_pair(options)
     clock.now += LOOK_SECONDS
-    with no_descriptors():
+    with no_more_descriptors(os.getpid(), 0):
         assert certificates.current() is first
     assert "not reloaded" in caplog.text
     clock.now += LOOK_SECONDS
@@ -136,17 +134,6 @@ def test_what_is_wrong_is_said_again_where_it_was_right_in_between(
             clock.now += LOOK_SECONDS
             certificates.current()
     assert caplog.text.count("not reloaded") == 2
-
-
-@contextmanager
-def no_descriptors() -> Iterator[None]:
-    """What is open stays so."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (0, hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
 @pytest.mark.parametrize(

@@ -92,6 +92,17 @@ def test_its_connections_end_as_any_others(link: Link, mode: Mode) -> None:
             near.recv(1)
 
 
+def test_the_end_of_what_is_sent_is_the_end_of_all(link: Link, caplog: pytest.LogCaptureFixture) -> None:
+    """TLS has no half of a connection."""
+    with connect(link) as near:
+        near.sendall(b"a")
+        read(near)
+        near.shutdown(socket.SHUT_WR)
+        assert near.recv(1) == b""
+    link.stop()
+    assert caplog.text == ""
+
+
 def test_renewed_certificates_are_taken_up_at_each_step_and_the_old_ones_are_refused_then(
     link: Link, certificates: Certificates
 ) -> None:
